@@ -1,0 +1,133 @@
+"""A debugger for LLM agents: a replayable loop core, an event log, and interfaces to step through both."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from loopkit.agent import Agent as Agent
+    from loopkit.core.config import LoopAction as LoopAction
+    from loopkit.core.config import LoopDetectionConfig as LoopDetectionConfig
+    from loopkit.core.config import StopContext as StopContext
+    from loopkit.core.config import ToolLoopConfig as ToolLoopConfig
+    from loopkit.core.depth import LoopContext as LoopContext
+    from loopkit.core.depth import LoopDepth as LoopDepth
+    from loopkit.drivers.fork import fork as fork
+    from loopkit.drivers.handle import Completed as Completed
+    from loopkit.drivers.handle import Failed as Failed
+    from loopkit.drivers.handle import InjectMessages as InjectMessages
+    from loopkit.drivers.handle import LoopHandle as LoopHandle
+    from loopkit.drivers.handle import Yielded as Yielded
+    from loopkit.drivers.replay import replay as replay
+    from loopkit.drivers.result import ToolLoopResult as ToolLoopResult
+    from loopkit.drivers.stream import tool_loop_stream as tool_loop_stream
+    from loopkit.drivers.tool_loop import tool_loop as tool_loop
+    from loopkit.errors import AgentBuildError as AgentBuildError
+    from loopkit.errors import MaxDepthExceeded as MaxDepthExceeded
+    from loopkit.errors import ProviderError as ProviderError
+    from loopkit.errors import RecordedToolError as RecordedToolError
+    from loopkit.errors import ReplayDivergence as ReplayDivergence
+    from loopkit.errors import ToolError as ToolError
+    from loopkit.messages import ChatResponse as ChatResponse
+    from loopkit.messages import Message as Message
+    from loopkit.messages import StopReason as StopReason
+    from loopkit.messages import ToolCall as ToolCall
+    from loopkit.messages import ToolDefinition as ToolDefinition
+    from loopkit.messages import ToolOutput as ToolOutput
+    from loopkit.messages import ToolResult as ToolResult
+    from loopkit.messages import Usage as Usage
+    from loopkit.outcomes import Approve as Approve
+    from loopkit.outcomes import Cancelled as Cancelled
+    from loopkit.outcomes import Complete as Complete
+    from loopkit.outcomes import Continue as Continue
+    from loopkit.outcomes import Deny as Deny
+    from loopkit.outcomes import LoopDetected as LoopDetected
+    from loopkit.outcomes import MaxIterations as MaxIterations
+    from loopkit.outcomes import Modify as Modify
+    from loopkit.outcomes import Respond as Respond
+    from loopkit.outcomes import Stop as Stop
+    from loopkit.outcomes import StopCondition as StopCondition
+    from loopkit.outcomes import StopWithReason as StopWithReason
+    from loopkit.outcomes import TerminationReason as TerminationReason
+    from loopkit.outcomes import Timeout as Timeout
+    from loopkit.outcomes import ToolApproval as ToolApproval
+    from loopkit.outcomes import UnknownTool as UnknownTool
+    from loopkit.providers.openai_chat import OpenAIChat as OpenAIChat
+    from loopkit.providers.scripted import ScriptedProvider as ScriptedProvider
+    from loopkit.recording.reader import open_recording as open_recording
+    from loopkit.recording.writer import Recorder as Recorder
+    from loopkit.tools.definition import tool as tool
+    from loopkit.tools.registry import ToolRegistry as ToolRegistry
+
+_HOMES = {
+    "loopkit.agent": ("Agent",),
+    "loopkit.core.config": ("LoopAction", "LoopDetectionConfig", "StopContext", "ToolLoopConfig"),
+    "loopkit.core.depth": ("LoopContext", "LoopDepth"),
+    "loopkit.drivers.fork": ("fork",),
+    "loopkit.drivers.handle": ("Completed", "Failed", "InjectMessages", "LoopHandle", "Yielded"),
+    "loopkit.drivers.replay": ("replay",),
+    "loopkit.drivers.result": ("ToolLoopResult",),
+    "loopkit.drivers.stream": ("tool_loop_stream",),
+    "loopkit.drivers.tool_loop": ("tool_loop",),
+    "loopkit.errors": (
+        "AgentBuildError",
+        "MaxDepthExceeded",
+        "ProviderError",
+        "RecordedToolError",
+        "ReplayDivergence",
+        "ToolError",
+    ),
+    "loopkit.messages": (
+        "ChatResponse",
+        "Message",
+        "StopReason",
+        "ToolCall",
+        "ToolDefinition",
+        "ToolOutput",
+        "ToolResult",
+        "Usage",
+    ),
+    "loopkit.outcomes": (
+        "Approve",
+        "Cancelled",
+        "Complete",
+        "Continue",
+        "Deny",
+        "LoopDetected",
+        "MaxIterations",
+        "Modify",
+        "Respond",
+        "Stop",
+        "StopCondition",
+        "StopWithReason",
+        "TerminationReason",
+        "Timeout",
+        "ToolApproval",
+        "UnknownTool",
+    ),
+    "loopkit.providers.openai_chat": ("OpenAIChat",),
+    "loopkit.providers.scripted": ("ScriptedProvider",),
+    "loopkit.recording.reader": ("open_recording",),
+    "loopkit.recording.writer": ("Recorder",),
+    "loopkit.tools.definition": ("tool",),
+    "loopkit.tools.registry": ("ToolRegistry",),
+}
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+__all__ = sorted([*_HOME_OF, "__version__"])  # noqa: PLE0605  # one table serves the lazy lookup and the star import
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name at its first use: `import loopkit` itself loads no framework."""
+    module = _HOME_OF.get(name)
+    if module is None:
+        raise AttributeError(f"module 'loopkit' has no attribute {name!r}")
+    value = getattr(import_module(module), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME_OF})

@@ -1,0 +1,1 @@
+"""What must happen: the loop as a pure state machine (spec/loop.md)."""

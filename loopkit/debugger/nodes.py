@@ -1,0 +1,229 @@
+"""The parts of a timeline: what happened in a run, put where it belongs.
+
+Nodes are plain mutable records that only `Timeline` changes; interfaces read them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TypeAlias
+
+from loopkit.events import Event, Failure, LoopStarted, RepetitionDetected
+from loopkit.messages import JSONObject, Message, Problem, StopReason, Usage
+from loopkit.outcomes import TerminationReason, ToolApproval
+
+
+class CallStatus(StrEnum):
+    """Where a call stands."""
+
+    RECEIVED = "received"
+    WAITING = "waiting"
+    DECIDED = "decided"
+    RUNNING = "running"
+    DONE = "done"
+    ERROR = "error"
+    DENIED = "denied"
+    ANSWERED = "answered"
+    EXPIRED = "expired"
+    REFUSED = "refused"
+    ABANDONED = "abandoned"
+    UNANSWERED = "unanswered"
+
+
+FINAL_STATUSES = frozenset(CallStatus) - {
+    CallStatus.RECEIVED,
+    CallStatus.WAITING,
+    CallStatus.DECIDED,
+    CallStatus.RUNNING,
+}
+
+
+@dataclass(slots=True, eq=False)
+class CallNode:
+    """One tool call with its decision, its result and the loops that it started.
+
+    Args:
+        id: the call's own id, unique in the run.
+        arguments: what the model asked for.
+        edited_arguments: what ran instead, or None.
+        problems: what the schema check said of the model's arguments.
+        content: the text that the model got, or None so far.
+        requested_at, decided_at, started_at, ended_at: seconds since the run started, or None.
+    """
+
+    id: str
+    loop: LoopNode
+    iteration: IterationNode
+    position: int
+    name: str
+    provider_id: str
+    arguments: JSONObject
+    raw_arguments: str | None = None
+    problems: tuple[Problem, ...] = ()
+    status: CallStatus = CallStatus.RECEIVED
+    version: int = 1
+    decision: ToolApproval | None = None
+    decided_by: str | None = None
+    edited_arguments: JSONObject | None = None
+    refused_decisions: list[str] = field(default_factory=list)
+    progress: list[str] = field(default_factory=list)
+    content: str | None = None
+    is_error: bool = False
+    failure: Failure | None = None
+    cause: str | None = None
+    ended_late: str | None = None
+    requested_at: float | None = None
+    decided_at: float | None = None
+    started_at: float | None = None
+    ended_at: float | None = None
+    children: list[LoopNode] = field(default_factory=list)
+
+    @property
+    def effective_arguments(self) -> JSONObject:
+        """What ran, or would run."""
+        return self.arguments if self.edited_arguments is None else self.edited_arguments
+
+    @property
+    def executed(self) -> bool:
+        return self.started_at is not None
+
+    @property
+    def seconds(self) -> float | None:
+        """How long the handler ran, or None."""
+        if self.started_at is None or self.ended_at is None:
+            return None
+        return self.ended_at - self.started_at
+
+    @property
+    def waited_seconds(self) -> float | None:
+        """How long the call waited for its decision, or None."""
+        if self.requested_at is None or self.decided_at is None:
+            return None
+        return self.decided_at - self.requested_at
+
+
+@dataclass(slots=True, eq=False)
+class IterationNode:
+    """One model request with its answer and its calls.
+
+    Args:
+        number: 1-based.
+        message: the model's answer, a partial one when `interrupted`, or None so far.
+        usage: tokens of the answer, or None when unknown.
+        attempts: failures of earlier attempts.
+        interrupted: why the request was given up, or None.
+    """
+
+    loop: LoopNode
+    number: int
+    started_at: float
+    requested_at: float | None = None
+    replied_at: float | None = None
+    message_count: int | None = None
+    fingerprint: str | None = None
+    message: Message | None = None
+    usage: Usage | None = None
+    stop_reason: StopReason | None = None
+    raw_stop_reason: str | None = None
+    model: str | None = None
+    request_id: str | None = None
+    interrupted: str | None = None
+    attempts: list[Failure] = field(default_factory=list)
+    calls: list[CallNode] = field(default_factory=list)
+    warnings: list[RepetitionDetected] = field(default_factory=list)
+
+    @property
+    def seconds(self) -> float | None:
+        """How long the model took, or None."""
+        if self.requested_at is None or self.replied_at is None:
+            return None
+        return self.replied_at - self.requested_at
+
+
+@dataclass(slots=True, eq=False)
+class LoopNode:
+    """One loop of the depth tree.
+
+    Args:
+        path: `root`, or its parent's call and an ordinal.
+        level: levels below the root.
+        usage: the loop's own tokens so far.
+        reason: why it ended with a result, or None.
+        failure: the exception it ended with, or None.
+        paused_at: id of the gate that it stands at, or None.
+    """
+
+    path: str
+    level: int
+    started: LoopStarted
+    started_at: float
+    parent: CallNode | None = None
+    iterations: list[IterationNode] = field(default_factory=list)
+    injected: list[Message] = field(default_factory=list)
+    usage: Usage = Usage()
+    reason: TerminationReason | None = None
+    failure: Failure | None = None
+    paused_at: str | None = None
+    ended_at: float | None = None
+
+    @property
+    def agent(self) -> str:
+        return self.started.agent
+
+    @property
+    def ended(self) -> bool:
+        return self.ended_at is not None
+
+    def subtree(self) -> list[LoopNode]:
+        """This loop and all below it, depth first."""
+        found = [self]
+        for iteration in self.iterations:
+            for call in iteration.calls:
+                for child in call.children:
+                    found.extend(child.subtree())
+        return found
+
+    @property
+    def subtree_usage(self) -> Usage:
+        """Tokens of this loop and all below it."""
+        return sum((loop.usage for loop in self.subtree()), Usage())
+
+
+class RowKind(StrEnum):
+    """What a line of the timeline shows."""
+
+    TASK = "task"
+    ITERATION = "iteration"
+    CALL = "call"
+    AGENT = "agent"
+    WARNING = "warning"
+    MESSAGE = "message"
+    NOTE = "note"
+    OUTCOME = "outcome"
+
+
+@dataclass(slots=True, eq=False)
+class Row:
+    """One line of the timeline, in display order; its text is made by `loopkit.debugger.rows`.
+
+    Args:
+        kind: which of the other fields are set.
+        seq: the event that made the line appear.
+        loop: the loop that it belongs to; for `AGENT` the sub-agent's own.
+        iteration: set for `ITERATION`, `CALL` and `WARNING`.
+        call: set for `CALL`, and for `AGENT` the call that started it.
+        warning: set for `WARNING`.
+        event: set for `NOTE` and `MESSAGE`.
+    """
+
+    kind: RowKind
+    seq: int
+    loop: LoopNode
+    iteration: IterationNode | None = None
+    call: CallNode | None = None
+    warning: RepetitionDetected | None = None
+    event: Event | None = None
+
+
+Node: TypeAlias = CallNode | IterationNode | LoopNode

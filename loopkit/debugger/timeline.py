@@ -1,0 +1,370 @@
+"""The one read model of a run: a fold of its events into loops, iterations, calls and display rows.
+
+Live runs feed it event by event, recordings all at once; interfaces and `loopkit show` read nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from loopkit import events as e
+from loopkit.debugger.nodes import (
+    FINAL_STATUSES,
+    CallNode,
+    CallStatus,
+    IterationNode,
+    LoopNode,
+    Row,
+    RowKind,
+)
+from loopkit.messages import UNREPORTED_USAGE, Message, Usage
+from loopkit.outcomes import Modify
+
+_SKIP_STATUS = {
+    "denied": CallStatus.DENIED,
+    "responded": CallStatus.ANSWERED,
+    "expired": CallStatus.EXPIRED,
+}
+
+
+class Timeline:
+    """Loops, iterations, calls and rows of one run.
+
+    Attributes:
+        root: the top loop, or None before the first event.
+        loops: every loop by its path.
+        calls: every call by its id.
+        rows: lines in display order: a sub-agent's lines stand under the call that started it.
+        seq: number of the last event applied.
+        t: its time, seconds since the run started.
+        waiting: calls that wait for a decision, in the order they were requested.
+    """
+
+    def __init__(self, events: Iterable[e.Event] = ()) -> None:
+        self.root: LoopNode | None = None
+        self.loops: dict[str, LoopNode] = {}
+        self.calls: dict[str, CallNode] = {}
+        self.rows: list[Row] = []
+        self.seq = 0
+        self.t = 0.0
+        self.waiting: dict[str, CallNode] = {}
+        self.warnings = 0
+        self.errors = 0
+        self.denied = 0
+        self.edited = 0
+        self.waited_seconds = 0.0
+        self._waiting_since: float | None = None
+        self._paused: dict[str, LoopNode] = {}
+        for event in events:
+            self.apply(event)
+
+    def apply(self, event: e.Event) -> None:
+        """Take in the next event of the run."""
+        self.seq = event.seq
+        self.t = max(self.t, event.t)
+        handler = _HANDLERS.get(type(event.fact))
+        if handler is not None:
+            handler(self, event, event.fact)
+        elif isinstance(event.fact, e.Unrecognised):
+            self._note(event)
+        waits = bool(self.waiting or self._paused)
+        if waits and self._waiting_since is None:
+            self._waiting_since = event.t
+        elif not waits and self._waiting_since is not None:
+            self.waited_seconds += event.t - self._waiting_since
+            self._waiting_since = None
+
+    def waiting_seconds(self, now: float | None = None) -> float:
+        """Seconds in which the run waited for a person, up to `now` (seconds since the run started)."""
+        since = self._waiting_since
+        return self.waited_seconds + (0.0 if since is None else max(0.0, (self.t if now is None else now) - since))
+
+    @property
+    def usage(self) -> Usage:
+        """Tokens of the whole tree."""
+        return sum((loop.usage for loop in self.loops.values()), Usage())
+
+    @property
+    def depth(self) -> int:
+        """Levels of agents below the root."""
+        return max((loop.level for loop in self.loops.values()), default=0)
+
+    @property
+    def ended(self) -> bool:
+        return self.root is not None and self.root.ended
+
+    @property
+    def paused(self) -> list[LoopNode]:
+        """Loops that stand at a gate."""
+        return list(self._paused.values())
+
+    # ── one handler per fact ─────────────────────────────────────────────────────────────────────────────────────────
+
+    def _loop_started(self, event: e.Event, fact: e.LoopStarted) -> None:
+        parent = self.calls.get(fact.parent_call) if fact.parent_call else None
+        level = parent.loop.level + 1 if parent else 0
+        loop = LoopNode(event.loop, level, fact, event.t, parent)
+        self.loops[event.loop] = loop
+        if self.root is None:
+            self.root = loop
+        if parent is not None:
+            parent.children.append(loop)
+            self._insert(Row(RowKind.AGENT, event.seq, loop, call=parent))
+        self._insert(Row(RowKind.TASK, event.seq, loop))
+
+    def _iteration_started(self, event: e.Event, fact: e.IterationStarted) -> None:
+        loop = self.loops[event.loop]
+        iteration = IterationNode(loop, event.iteration, event.t)
+        loop.iterations.append(iteration)
+        self._insert(Row(RowKind.ITERATION, event.seq, loop, iteration))
+
+    def _model_requested(self, event: e.Event, fact: e.ModelRequested) -> None:
+        iteration = self._iteration(event)
+        iteration.requested_at = event.t
+        iteration.message_count = fact.message_count
+        iteration.fingerprint = fact.fingerprint
+
+    def _attempt_failed(self, event: e.Event, fact: e.ModelAttemptFailed) -> None:
+        self._iteration(event).attempts.append(fact.failure)
+        self._note(event)
+
+    def _model_replied(self, event: e.Event, fact: e.ModelReplied) -> None:
+        iteration = self._iteration(event)
+        iteration.replied_at = event.t
+        iteration.message = fact.message
+        iteration.usage = fact.usage
+        iteration.stop_reason = fact.stop_reason
+        iteration.raw_stop_reason = fact.raw_stop_reason
+        iteration.model = fact.model
+        iteration.request_id = fact.request_id
+        loop = iteration.loop
+        loop.usage += UNREPORTED_USAGE if fact.usage is None else fact.usage
+        for position, call in enumerate(fact.message.tool_calls, 1):
+            key = e.call_key(event.loop, event.iteration, position)
+            verdict = fact.verdicts[position - 1] if position <= len(fact.verdicts) else e.CallVerdict()
+            node = CallNode(
+                key,
+                loop,
+                iteration,
+                position,
+                call.name,
+                call.id,
+                call.arguments,
+                call.raw_arguments,
+                verdict.problems,
+            )
+            iteration.calls.append(node)
+            self.calls[key] = node
+            self._insert(Row(RowKind.CALL, event.seq, loop, iteration, node))
+
+    def _model_interrupted(self, event: e.Event, fact: e.ModelInterrupted) -> None:
+        iteration = self._iteration(event)
+        iteration.replied_at = event.t
+        iteration.message = fact.message
+        iteration.interrupted = fact.cause
+        iteration.loop.usage += UNREPORTED_USAGE
+
+    def _repetition(self, event: e.Event, fact: e.RepetitionDetected) -> None:
+        iteration = self._iteration(event)
+        iteration.warnings.append(fact)
+        self.warnings += 1
+        self._insert(Row(RowKind.WARNING, event.seq, iteration.loop, iteration, warning=fact))
+
+    def _decision_requested(self, event: e.Event, fact: e.DecisionRequested) -> None:
+        call = self.calls[fact.call]
+        call.version = fact.version
+        call.requested_at = event.t
+        call.status = CallStatus.WAITING
+        self.waiting[call.id] = call
+
+    def _decided(self, event: e.Event, fact: e.Decided) -> None:
+        call = self.calls[fact.call]
+        call.decision = fact.decision
+        call.decided_by = fact.by
+        call.decided_at = event.t
+        call.status = CallStatus.DECIDED
+        self.waiting.pop(call.id, None)
+        if isinstance(fact.decision, Modify):
+            call.edited_arguments = fact.decision.arguments
+            self.edited += 1
+
+    def _decision_refused(self, event: e.Event, fact: e.DecisionRefused) -> None:
+        call = self.calls.get(fact.call)
+        if call is not None:
+            call.refused_decisions.append(f"{fact.by}: {fact.reason}")
+
+    def _decision_expired(self, event: e.Event, fact: e.DecisionExpired) -> None:
+        self.waiting.pop(fact.call, None)
+
+    def _tool_started(self, event: e.Event, fact: e.ToolStarted) -> None:
+        call = self.calls[fact.call]
+        call.started_at = event.t
+        call.status = CallStatus.RUNNING
+
+    def _tool_progressed(self, event: e.Event, fact: e.ToolProgressed) -> None:
+        self.calls[fact.call].progress.append(fact.text)
+
+    def _tool_skipped(self, event: e.Event, fact: e.ToolSkipped) -> None:
+        status = _SKIP_STATUS.get(fact.cause, CallStatus.REFUSED)
+        call = self._end_call(event, fact.call, status, fact.content, is_error=fact.is_error)
+        call.cause = fact.cause
+        if status is CallStatus.DENIED:
+            self.denied += 1
+        elif status is CallStatus.REFUSED:
+            self.errors += 1
+
+    def _tool_returned(self, event: e.Event, fact: e.ToolReturned) -> None:
+        status = CallStatus.ERROR if fact.is_error else CallStatus.DONE
+        self._end_call(event, fact.call, status, fact.content, is_error=fact.is_error)
+        self.errors += fact.is_error
+
+    def _tool_failed(self, event: e.Event, fact: e.ToolFailed) -> None:
+        call = self._end_call(event, fact.call, CallStatus.ERROR, fact.content, is_error=True)
+        call.failure = fact.failure
+        self.errors += 1
+
+    def _tool_abandoned(self, event: e.Event, fact: e.ToolAbandoned) -> None:
+        call = self._end_call(event, fact.call, CallStatus.ABANDONED, fact.content, is_error=True)
+        call.cause = fact.cause
+        self.errors += 1
+
+    def _tool_ended_late(self, event: e.Event, fact: e.ToolEndedLate) -> None:
+        self.calls[fact.call].ended_late = fact.outcome
+
+    def _injected(self, event: e.Event, fact: e.MessagesInjected) -> None:
+        loop = self.loops[event.loop]
+        loop.injected.extend(fact.messages)
+        self._insert(Row(RowKind.MESSAGE, event.seq, loop, event=event))
+
+    def _pausing(self, event: e.Event, fact: e.Paused) -> None:
+        loop = self.loops[event.loop]
+        loop.paused_at = fact.gate
+        self._paused[event.loop] = loop
+
+    def _resuming(self, event: e.Event, fact: e.Resumed) -> None:
+        self.loops[event.loop].paused_at = None
+        self._paused.pop(event.loop, None)
+
+    def _noted(self, event: e.Event, fact: e.Fact) -> None:
+        self._note(event)
+
+    def _finished(self, event: e.Event, fact: e.LoopFinished) -> None:
+        self._end_loop(event).reason = fact.reason
+
+    def _failed(self, event: e.Event, fact: e.LoopFailed) -> None:
+        self._end_loop(event).failure = fact.failure
+        self.errors += 1
+
+    # ── parts of them ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _iteration(self, event: e.Event) -> IterationNode:
+        return self.loops[event.loop].iterations[-1]
+
+    def _end_call(
+        self, event: e.Event, key: str, status: CallStatus, content: str | None, *, is_error: bool
+    ) -> CallNode:
+        call = self.calls[key]
+        call.status = status
+        call.content = content
+        call.is_error = is_error
+        call.ended_at = event.t
+        return call
+
+    def _end_loop(self, event: e.Event) -> LoopNode:
+        loop = self.loops[event.loop]
+        loop.ended_at = event.t
+        loop.paused_at = None
+        self._paused.pop(event.loop, None)
+        if loop.iterations:
+            for call in loop.iterations[-1].calls:
+                if call.status not in FINAL_STATUSES:
+                    call.status = CallStatus.UNANSWERED
+                    self.waiting.pop(call.id, None)
+        self._insert(Row(RowKind.OUTCOME, event.seq, loop))
+        return loop
+
+    def _note(self, event: e.Event) -> None:
+        loop = self.loops.get(event.loop, self.root)
+        if loop is not None:
+            self._insert(Row(RowKind.NOTE, event.seq, loop, event=event))
+
+    def _insert(self, row: Row) -> None:
+        """Put a row behind the last one of its loop's subtree; near the end but for parallel sub-agents."""
+        if row.kind is RowKind.AGENT:
+            self._insert_under_call(row)
+            return
+        anchor = row.loop
+        index = len(self.rows)
+        while index > 0 and not _inside(self.rows[index - 1].loop, anchor):
+            index -= 1
+        self.rows.insert(index or len(self.rows), row)
+
+    def _insert_under_call(self, row: Row) -> None:
+        call = row.call
+        index = len(self.rows)
+        while index > 0:
+            other = self.rows[index - 1]
+            if other.call is call or (other.loop.parent is not None and _under(other.loop, call)):
+                break
+            index -= 1
+        self.rows.insert(index or len(self.rows), row)
+
+
+def _inside(loop: LoopNode, ancestor: LoopNode) -> bool:
+    current: LoopNode | None = loop
+    while current is not None:
+        if current is ancestor:
+            return True
+        current = current.parent.loop if current.parent is not None else None
+    return False
+
+
+def _under(loop: LoopNode, call: CallNode | None) -> bool:
+    parent = loop.parent
+    while parent is not None:
+        if parent is call:
+            return True
+        parent = parent.loop.parent
+    return False
+
+
+def task_text(messages: Iterable[Message]) -> str:
+    """The last user message's words: what the agent was asked to do."""
+    words = ""
+    for message in messages:
+        if message.role == "user":
+            words = message.text
+    return words
+
+
+_HANDLERS: dict[type, Callable[[Timeline, e.Event, Any], None]] = {
+    e.LoopStarted: Timeline._loop_started,
+    e.IterationStarted: Timeline._iteration_started,
+    e.ModelRequested: Timeline._model_requested,
+    e.ModelAttemptFailed: Timeline._attempt_failed,
+    e.ModelReplied: Timeline._model_replied,
+    e.ModelInterrupted: Timeline._model_interrupted,
+    e.RepetitionDetected: Timeline._repetition,
+    e.DecisionRequested: Timeline._decision_requested,
+    e.Decided: Timeline._decided,
+    e.DecisionRefused: Timeline._decision_refused,
+    e.DecisionExpired: Timeline._decision_expired,
+    e.ToolStarted: Timeline._tool_started,
+    e.ToolProgressed: Timeline._tool_progressed,
+    e.ToolSkipped: Timeline._tool_skipped,
+    e.ToolReturned: Timeline._tool_returned,
+    e.ToolFailed: Timeline._tool_failed,
+    e.ToolAbandoned: Timeline._tool_abandoned,
+    e.ToolEndedLate: Timeline._tool_ended_late,
+    e.MessagesInjected: Timeline._injected,
+    e.Paused: Timeline._pausing,
+    e.Resumed: Timeline._resuming,
+    e.HistoryEdited: Timeline._noted,
+    e.RunStopped: Timeline._noted,
+    e.StopCommanded: Timeline._noted,
+    e.CallbackFailed: Timeline._noted,
+    e.Reopened: Timeline._noted,
+    e.LoopFinished: Timeline._finished,
+    e.LoopFailed: Timeline._failed,
+}

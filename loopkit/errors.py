@@ -1,0 +1,154 @@
+"""Every error a caller can catch, named by whose fault it is."""
+
+from __future__ import annotations
+
+
+class LoopkitError(Exception):
+    """Root of the errors that loopkit raises itself."""
+
+
+class UserError(LoopkitError):
+    """Something the person gave can't be used; the message is one line that says what to do.
+
+    Command line and interfaces print it without a traceback.
+    """
+
+
+class RecordingError(UserError):
+    """A recording can't be read or written."""
+
+
+class RecordingDamaged(RecordingError):
+    """A recording has an unreadable line that is not its torn end.
+
+    Args:
+        path: the file.
+        line: 1-based number of the first damaged line.
+        reason: what is wrong with it.
+    """
+
+    def __init__(self, path: str, line: int, reason: str) -> None:
+        super().__init__(f"{path}: line {line} is damaged ({reason}); `loopkit check` lists all damage")
+        self.path = path
+        self.line = line
+        self.reason = reason
+
+
+class RecordingNewer(RecordingError):
+    """A recording was written by a later format than this version writes; it can be viewed, not continued or replayed."""
+
+
+class RecordingInUse(RecordingError):
+    """Another process holds the recording's lock."""
+
+
+class ImportFormatError(UserError):
+    """A file is not a recording and not a foreign session that loopkit recognises."""
+
+
+class AgentPathError(UserError):
+    """An agent named on the command line can't be loaded."""
+
+
+class AgentBuildError(ValueError):
+    """An agent's parts contradict each other; raised while it is built (spec/loop.md 8.2)."""
+
+
+class ProviderError(LoopkitError):
+    """A model provider refused, failed or answered what can't be understood (spec/loop.md 9.2).
+
+    Args:
+        message: one line, without secrets.
+        status: HTTP status, or None when no answer came.
+        retry_after: seconds that the server asks to wait, or None.
+        request_id: the provider's own id of the request, or None.
+        retryable: whether the same request may succeed later.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int | None = None,
+        retry_after: float | None = None,
+        request_id: str | None = None,
+        retryable: bool = False,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.retry_after = retry_after
+        self.request_id = request_id
+        self.retryable = retryable
+
+
+class ToolError(LoopkitError):
+    """A tool's failure; raise it in a handler to give the model a plain message."""
+
+
+class RecordedToolError(ToolError):
+    """A tool's exception as a recording kept it.
+
+    Args:
+        type_name: class name of the exception that was raised then.
+        message: its text.
+    """
+
+    def __init__(self, type_name: str, message: str) -> None:
+        super().__init__(f"{type_name}: {message}")
+        self.type_name = type_name
+        self.message = message
+
+
+class MaxDepthExceeded(LoopkitError):
+    """A loop was entered below the depth limit (spec/loop.md 7.1).
+
+    Args:
+        current: depth of the loop that was refused, 0 = top level.
+        limit: the configured `max_depth`.
+    """
+
+    def __init__(self, current: int, limit: int) -> None:
+        super().__init__(f"loop depth {current} reaches the limit of {limit}")
+        self.current = current
+        self.limit = limit
+
+
+class TooManyRuns(LoopkitError):
+    """A tree has started or is running more child loops than its configuration allows (spec/loop.md 2)."""
+
+
+class LoopClosed(LoopkitError):
+    """A loop was asked for something after it, or the call that it belongs to, had ended."""
+
+
+class DecisionNotAccepted(LoopkitError):
+    """A decision came too late, twice, for another version of the call, or with arguments that don't fit its schema."""
+
+
+class ReplayDivergence(LoopkitError):
+    """A replay did something else than its recording.
+
+    Args:
+        message: a readable account: where, what was recorded, what came.
+    """
+
+
+__all__ = [
+    "AgentBuildError",
+    "AgentPathError",
+    "DecisionNotAccepted",
+    "ImportFormatError",
+    "LoopClosed",
+    "LoopkitError",
+    "MaxDepthExceeded",
+    "ProviderError",
+    "RecordedToolError",
+    "RecordingDamaged",
+    "RecordingError",
+    "RecordingInUse",
+    "RecordingNewer",
+    "ReplayDivergence",
+    "TooManyRuns",
+    "ToolError",
+    "UserError",
+]

@@ -1,0 +1,1 @@
+"""What others kept: foreign session formats read into our events."""

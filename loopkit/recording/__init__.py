@@ -1,0 +1,1 @@
+"""What is kept: the event log on disk (DESIGN §3)."""

@@ -1,0 +1,1 @@
+"""What acts: tool definitions, their registry and the checks of their arguments."""

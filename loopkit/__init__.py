@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from loopkit.core.config import ToolLoopConfig as ToolLoopConfig
     from loopkit.core.depth import LoopContext as LoopContext
     from loopkit.core.depth import LoopDepth as LoopDepth
+    from loopkit.debugger.recorded import open_recording as open_recording
     from loopkit.drivers.fork import fork as fork
     from loopkit.drivers.handle import Completed as Completed
     from loopkit.drivers.handle import Failed as Failed
@@ -57,7 +58,6 @@ if TYPE_CHECKING:
     from loopkit.outcomes import UnknownTool as UnknownTool
     from loopkit.providers.openai_chat import OpenAIChat as OpenAIChat
     from loopkit.providers.scripted import ScriptedProvider as ScriptedProvider
-    from loopkit.recording.reader import open_recording as open_recording
     from loopkit.recording.writer import Recorder as Recorder
     from loopkit.tools.definition import tool as tool
     from loopkit.tools.registry import ToolRegistry as ToolRegistry
@@ -110,7 +110,7 @@ _HOMES = {
     ),
     "loopkit.providers.openai_chat": ("OpenAIChat",),
     "loopkit.providers.scripted": ("ScriptedProvider",),
-    "loopkit.recording.reader": ("open_recording",),
+    "loopkit.debugger.recorded": ("open_recording",),
     "loopkit.recording.writer": ("Recorder",),
     "loopkit.tools.definition": ("tool",),
     "loopkit.tools.registry": ("ToolRegistry",),

@@ -173,6 +173,7 @@ class Usage:
         )
 
 
+NO_USAGE = Usage()
 UNREPORTED_USAGE = Usage(unreported=1)
 
 
@@ -286,6 +287,7 @@ class Problem:
 
 __all__ = [
     "JSON",
+    "NO_USAGE",
     "UNREPORTED_USAGE",
     "ChatResponse",
     "Image",

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from loopkit.events import Event, Failure, LoopStarted, RepetitionDetected
-from loopkit.messages import JSONObject, Message, Problem, StopReason, Usage
+from loopkit.messages import NO_USAGE, JSONObject, Message, Problem, StopReason, Usage
 from loopkit.outcomes import TerminationReason, ToolApproval
 
 
@@ -161,7 +161,7 @@ class LoopNode:
     parent: CallNode | None = None
     iterations: list[IterationNode] = field(default_factory=list)
     injected: list[Message] = field(default_factory=list)
-    usage: Usage = Usage()
+    usage: Usage = NO_USAGE
     reason: TerminationReason | None = None
     failure: Failure | None = None
     paused_at: str | None = None
@@ -187,7 +187,7 @@ class LoopNode:
     @property
     def subtree_usage(self) -> Usage:
         """Tokens of this loop and all below it."""
-        return sum((loop.usage for loop in self.subtree()), Usage())
+        return sum((loop.usage for loop in self.subtree()), NO_USAGE)
 
 
 class RowKind(StrEnum):

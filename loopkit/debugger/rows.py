@@ -1,0 +1,262 @@
+"""Display rows as safe words: the same marks and columns in the terminal, the notebook and `loopkit show`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from loopkit import events as e
+from loopkit.debugger.display import arguments_line, one_line, visible
+from loopkit.debugger.nodes import CallNode, CallStatus, IterationNode, LoopNode, Row, RowKind
+from loopkit.debugger.timeline import task_text
+from loopkit.encoding import encode
+from loopkit.messages import Usage
+from loopkit.outcomes import (
+    Cancelled,
+    Complete,
+    LoopDetected,
+    MaxIterations,
+    StopCondition,
+    TerminationReason,
+    Timeout,
+    UnknownTool,
+)
+
+Tone: TypeAlias = Literal["plain", "good", "bad", "warning", "person", "waiting", "muted", "agent"]
+
+MARKS: dict[CallStatus, tuple[str, Tone]] = {
+    CallStatus.RECEIVED: ("○", "muted"),
+    CallStatus.WAITING: ("◆", "waiting"),
+    CallStatus.DECIDED: ("○", "muted"),
+    CallStatus.RUNNING: ("●", "plain"),
+    CallStatus.DONE: ("✓", "good"),
+    CallStatus.ERROR: ("✗", "bad"),
+    CallStatus.DENIED: ("⊘", "person"),
+    CallStatus.ANSWERED: ("✎", "person"),
+    CallStatus.EXPIRED: ("⊘", "warning"),
+    CallStatus.REFUSED: ("✗", "bad"),
+    CallStatus.ABANDONED: ("✗", "bad"),
+    CallStatus.UNANSWERED: ("○", "muted"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RowText:
+    """One line of the timeline, ready to draw; every string is safe and on one line.
+
+    Args:
+        level: levels of agents below the root, for indentation.
+        number: the iteration on its first line, else empty.
+        mark: one character that carries the state without colour.
+        label: what it is (a tool's name, `model`, an agent's name …).
+        detail: what it is about.
+        state: a word or two on how it stands or ended; may be empty.
+        right: a duration or a token count; may be empty.
+        tone: what a colour may add.
+    """
+
+    level: int
+    number: str
+    mark: str
+    label: str
+    detail: str
+    state: str
+    right: str
+    tone: Tone
+
+
+def row_text(row: Row) -> RowText:
+    """Return the words of a timeline row."""
+    return _WORDS[row.kind](row)
+
+
+def seconds_text(seconds: float | None) -> str:
+    """Return a duration such as `12 ms`, `2.1 s`, `3:05`; empty when unknown."""
+    if seconds is None:
+        return ""
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+def tokens_text(usage: Usage | None) -> str:
+    """Return tokens such as `1.2k tok`; `? tok` when no answer reported any."""
+    if usage is None:
+        return "? tok"
+    total = usage.input_tokens + usage.output_tokens
+    if not total and usage.unreported:
+        return "? tok"
+    amount = f"{total}" if total < 1000 else f"{total / 1000:.1f}k" if total < 1_000_000 else f"{total / 1e6:.1f}M"
+    return f"{amount} tok"
+
+
+def outcome_text(loop: LoopNode) -> str:
+    """Return how a loop ended, in words."""
+    if loop.failure is not None:
+        return visible(f"failed: {loop.failure.type_name}: {one_line(loop.failure.message)}")
+    return reason_text(loop.reason) if loop.reason is not None else "unfinished"
+
+
+def reason_text(reason: TerminationReason) -> str:
+    """Return a termination reason in words."""
+    match reason:
+        case Complete():
+            return "complete"
+        case StopCondition(words):
+            return "stopped by condition" + (f": {one_line(words)}" if words else "")
+        case MaxIterations(limit):
+            return f"max iterations ({limit})"
+        case LoopDetected(tool_name, count):
+            return f"loop detected: {one_line(tool_name)} {count}×"
+        case Timeout(limit):
+            return f"timeout after {limit:g} s"
+        case UnknownTool(name):
+            return f"unknown tool {one_line(name)}"
+        case Cancelled(words):
+            return "stopped" + (f": {one_line(words)}" if words else "")
+
+
+def warning_text(warning: e.RepetitionDetected) -> str:
+    """Return a loop warning in words, with its evidence."""
+    return (
+        f"{one_line(warning.tool_name)} {warning.count}×, same arguments, since iteration {warning.since_iteration}"
+        if warning.detector == "identical batches"
+        else f"{warning.detector}: {one_line(warning.tool_name)} {warning.count}×, since iteration {warning.since_iteration}"
+    )
+
+
+def call_state(call: CallNode) -> str:
+    """Return how a call stands, in a word or two."""
+    if call.status is CallStatus.WAITING:
+        return "WAITS"
+    if call.status in (CallStatus.RECEIVED, CallStatus.DECIDED):
+        return "next"
+    if call.status is CallStatus.RUNNING:
+        return "running"
+    if call.status in (CallStatus.REFUSED, CallStatus.ABANDONED):
+        return call.cause or call.status.value
+    words = [] if call.status is CallStatus.DONE else [call.status.value]
+    if call.edited_arguments is not None:
+        words.insert(0, "edited")
+    return ", ".join(words)
+
+
+def _task(row: Row) -> RowText:
+    words = one_line(task_text(row.loop.started.messages)) or "(no task)"
+    return RowText(row.loop.level, "", "»", "task", words, "", "", "plain")
+
+
+def _iteration(row: Row) -> RowText:
+    iteration = row.iteration
+    assert iteration is not None
+    words = iteration.message.text if iteration.message is not None else ""
+    state, tone = _iteration_state(iteration)
+    if not words and iteration.message is not None:
+        words = iteration.message.refusal or ""
+    right = " ".join(
+        part
+        for part in (
+            tokens_text(iteration.usage) if iteration.replied_at is not None else "",
+            seconds_text(iteration.seconds),
+        )
+        if part
+    )
+    label = one_line(iteration.model or row.loop.started.model or "model", 24)
+    return RowText(row.loop.level, str(iteration.number), "▪", label, one_line(words), state, right, tone)
+
+
+def _iteration_state(iteration: IterationNode) -> tuple[str, Tone]:
+    if iteration.interrupted is not None:
+        return f"interrupted: {iteration.interrupted}", "bad"
+    if iteration.message is not None:
+        if iteration.message.refusal is not None:
+            return "refusal", "warning"
+        return "", "plain"
+    if iteration.loop.ended:
+        return "no answer", "bad"
+    return ("answering", "plain") if iteration.requested_at is not None else ("", "muted")
+
+
+def _call(row: Row) -> RowText:
+    call = row.call
+    assert call is not None
+    mark, tone = MARKS[call.status]
+    if call.edited_arguments is not None and call.status is CallStatus.DONE:
+        mark, tone = "✎", "person"
+    arguments = call.raw_arguments if call.raw_arguments is not None else None
+    detail = one_line(arguments) if arguments is not None else arguments_line(call.effective_arguments)
+    return RowText(
+        row.loop.level, "", mark, one_line(call.name, 40), detail, call_state(call), seconds_text(call.seconds), tone
+    )
+
+
+def _agent(row: Row) -> RowText:
+    loop = row.loop
+    right = f"{len(loop.iterations)} it {tokens_text(loop.subtree_usage)}"
+    state = outcome_text(loop) if loop.ended else "running"
+    tone: Tone = "bad" if loop.failure is not None else "agent"
+    return RowText(loop.level - 1, "", "⇢", one_line(loop.agent, 40), "sub-agent", state, right, tone)
+
+
+def _warning(row: Row) -> RowText:
+    assert row.warning is not None
+    return RowText(row.loop.level, "", "⚠", "loop", warning_text(row.warning), row.warning.action, "", "warning")
+
+
+def _message(row: Row) -> RowText:
+    assert row.event is not None
+    fact = row.event.fact
+    assert isinstance(fact, e.MessagesInjected)
+    words = one_line(" ".join(message.text for message in fact.messages))
+    return RowText(row.loop.level, "", "»", "message", words, f"by {one_line(fact.by)}", "", "person")
+
+
+def _note(row: Row) -> RowText:
+    assert row.event is not None
+    fact = row.event.fact
+    tone: Tone = "muted"
+    match fact:
+        case e.RunStopped(by, reason):
+            words = f"stopped by {by}" + (f": {reason}" if reason else "")
+        case e.StopCommanded(reason):
+            words = "told to stop" + (f": {reason}" if reason else "")
+        case e.ModelAttemptFailed(attempt, failure, retry):
+            words = f"attempt {attempt} failed: {failure.message}" + (", retried" if retry else "")
+            tone = "bad"
+        case e.CallbackFailed(callback, failure):
+            words = f"{callback} raised {failure.type_name}: {failure.message}"
+            tone = "bad"
+        case e.HistoryEdited(start, stop, _, by):
+            words = f"messages {start}-{stop} edited by {by}"
+        case e.Reopened(by):
+            words = f"taken up again by {by}"
+        case e.Unrecognised(type_name, data):
+            words = f"{type_name} {arguments_line(data)}"
+        case _:
+            words = f"{row.event.type} {arguments_line(encode(fact))}"
+    return RowText(row.loop.level, "", "·", "note", one_line(words), "", "", tone)
+
+
+def _outcome(row: Row) -> RowText:
+    loop = row.loop
+    good = isinstance(loop.reason, (Complete, StopCondition))
+    ended = loop.ended_at if loop.ended_at is not None else loop.started_at
+    right = f"{tokens_text(loop.subtree_usage)} {seconds_text(ended - loop.started_at)}"
+    tone: Tone = "good" if good else "bad" if loop.failure is not None else "warning"
+    return RowText(loop.level, "", "■", "end", outcome_text(loop), "", right, tone)
+
+
+_WORDS = {
+    RowKind.TASK: _task,
+    RowKind.ITERATION: _iteration,
+    RowKind.CALL: _call,
+    RowKind.AGENT: _agent,
+    RowKind.WARNING: _warning,
+    RowKind.MESSAGE: _message,
+    RowKind.NOTE: _note,
+    RowKind.OUTCOME: _outcome,
+}

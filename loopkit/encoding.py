@@ -50,7 +50,7 @@ def _is_plain(hint: Any) -> bool:
 
 
 @cache
-def _class_encoder(cls: type) -> Encoder:
+def _class_encoder(cls: Any) -> Encoder:
     hints = typing.get_type_hints(cls)
     plan: list[tuple[str, Encoder | None, Any]] = []
     for field in dataclasses.fields(cls):
@@ -100,7 +100,7 @@ def _encoder(hint: Any) -> Encoder | None:
 
 
 @cache
-def _class_decoder(cls: type) -> Decoder:
+def _class_decoder(cls: Any) -> Decoder:
     hints = typing.get_type_hints(cls)
     plan = []
     for field in dataclasses.fields(cls):

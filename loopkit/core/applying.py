@@ -1,0 +1,424 @@
+"""What each fact does to a loop's state: the only place where state changes, and a fold of the log by construction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from loopkit import events as e
+from loopkit.core.config import LoopAction, LoopRules
+from loopkit.core.detection import warning_for_model
+from loopkit.core.history import History, extend_by_message, extend_fingerprint, with_every_call_answered
+from loopkit.core.state import (
+    AskDecision,
+    AskStopCondition,
+    CallModel,
+    CallPhase,
+    CallState,
+    LoopState,
+    Phase,
+    ReadClock,
+    RunTool,
+)
+from loopkit.encoding import encode
+from loopkit.messages import UNREPORTED_USAGE, Message, Part, Problem, StopReason, ToolCall
+from loopkit.outcomes import Cancelled, Modify, Timeout
+
+NO_EFFECTS: frozenset[Any] = frozenset()
+
+
+def start(path: str, fact: e.LoopStarted) -> LoopState:
+    """Return the state of a loop that just began."""
+    history = History(fact.messages)
+    sendable = with_every_call_answered(fact.messages)
+    fingerprint = extend_fingerprint("", [fact.model, fact.settings, [encode(tool) for tool in fact.tools]])
+    for message in sendable:
+        fingerprint = extend_by_message(fingerprint, message)
+    rules = LoopRules.read(fact.configuration)
+    state = LoopState(
+        path=path,
+        started=fact,
+        rules=rules,
+        tools={tool.name: tool for tool in fact.tools},
+        history=history,
+        sendable=history if len(sendable) == len(history) else History(sendable),
+        fingerprint=fingerprint,
+    )
+    return _at_turn(state)
+
+
+def apply(state: LoopState, event: e.Event) -> LoopState:
+    """Return the state after an event of the same loop; facts that change nothing leave it as it is."""
+    handler = _HANDLERS.get(type(event.fact))
+    return state if handler is None else handler(state, event.fact)
+
+
+# ── turns and requests ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _at_turn(state: LoopState, **changes: Any) -> LoopState:
+    asks_clock = state.rules.timeout is not None and changes.get("commanded_stop", state.commanded_stop) is None
+    wants = frozenset({ReadClock(state.iteration + 1)}) if asks_clock else NO_EFFECTS
+    return state.changed(phase=Phase.TURN, wants=wants, **changes)
+
+
+def _clock_read(state: LoopState, fact: e.ClockRead) -> LoopState:
+    wants = state.wants - {ReadClock(state.iteration + 1)}
+    limit = state.rules.timeout
+    if limit is not None and fact.loop_seconds >= limit and state.ending is None:
+        return state.changed(ending=Timeout(limit), wants=NO_EFFECTS, paused=None)
+    return state.changed(clock_read_for=state.iteration + 1, wants=wants)
+
+
+def _iteration_started(state: LoopState, _: e.IterationStarted) -> LoopState:
+    return state.changed(
+        phase=Phase.STARTED,
+        iteration=state.iteration + 1,
+        attempt=1,
+        response=None,
+        stop_answer=None,
+        calls=(),
+        completed=(),
+        requested=0,
+        undecided=0,
+        next_start=0,
+    )
+
+
+def _model_requested(state: LoopState, fact: e.ModelRequested) -> LoopState:
+    return state.changed(
+        phase=Phase.MODEL,
+        requests=state.requests + (fact.attempt == 1),
+        wants=frozenset({CallModel(state.iteration, fact.attempt)}),
+    )
+
+
+def _attempt_failed(state: LoopState, fact: e.ModelAttemptFailed) -> LoopState:
+    if fact.retry:
+        return state.changed(phase=Phase.STARTED, attempt=fact.attempt + 1, wants=NO_EFFECTS)
+    return state.changed(phase=Phase.RESPONDED, failure=fact.failure, wants=NO_EFFECTS)
+
+
+def _model_replied(state: LoopState, fact: e.ModelReplied) -> LoopState:
+    calls = fact.message.tool_calls
+    states = []
+    for position, call in enumerate(calls, 1):
+        cut_off = call.cut_off or (fact.stop_reason is StopReason.MAX_TOKENS and position == len(calls))
+        verdict = fact.verdicts[position - 1] if position <= len(fact.verdicts) else e.CallVerdict()
+        problems = verdict.problems if call.problem is None else (Problem("$", call.problem), *verdict.problems)
+        key = e.call_key(state.path, state.iteration, position)
+        states.append(CallState(key, replace(call, cut_off=True) if cut_off else call, problems))
+    repetition = state.repetition
+    if calls and state.rules.threshold is not None:
+        repetition = repetition.after(calls, state.iteration)
+    return state.changed(
+        phase=Phase.RESPONDED,
+        response=fact,
+        calls=tuple(states),
+        undecided=len(states),
+        usage=state.usage + (UNREPORTED_USAGE if fact.usage is None else fact.usage),
+        repetition=repetition,
+        repetition_reported=False,
+        wants=frozenset({AskStopCondition(state.iteration)}) if state.rules.has_stop_condition else NO_EFFECTS,
+    )
+
+
+def _model_interrupted(state: LoopState, fact: e.ModelInterrupted) -> LoopState:
+    history, sendable, fingerprint = state.history, state.sendable, state.fingerprint
+    if fact.message is not None and fact.message.parts:
+        history, sendable, fingerprint = _appended(state, (fact.message,))
+    return state.changed(
+        phase=Phase.RESPONDED,
+        history=history,
+        sendable=sendable,
+        fingerprint=fingerprint,
+        usage=state.usage + UNREPORTED_USAGE,
+        wants=NO_EFFECTS,
+    )
+
+
+def _stop_answered(state: LoopState, fact: e.StopAnswered) -> LoopState:
+    return state.changed(stop_answer=fact, wants=state.wants - {AskStopCondition(state.iteration)})
+
+
+def _callback_failed(state: LoopState, fact: e.CallbackFailed) -> LoopState:
+    return state.changed(failure=fact.failure, wants=NO_EFFECTS, paused=None)
+
+
+def _repetition_detected(state: LoopState, fact: e.RepetitionDetected) -> LoopState:
+    state = state.changed(repetition_reported=True)
+    if fact.action == LoopAction.INJECT_WARNING:
+        warning = Message.user(warning_for_model(fact.tool_name, fact.count))
+        return state.changed(pending_messages=(*state.pending_messages, warning))
+    return state
+
+
+# ── calls ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _call(state: LoopState, key: str) -> CallState:
+    call = state.call_state(key)
+    if call is None:
+        raise ValueError(f"{key} is not a call of the current response of {state.path}")
+    return call
+
+
+def _decision_requested(state: LoopState, fact: e.DecisionRequested) -> LoopState:
+    call = replace(_call(state, fact.call), phase=CallPhase.REQUESTED, version=fact.version)
+    state = state.with_call(call, requested=state.requested + 1, phase=Phase.DECIDING)
+    return state.changed(wants=state.wants | {AskDecision(fact.call, fact.version)})
+
+
+def _decided(state: LoopState, fact: e.Decided) -> LoopState:
+    call = _call(state, fact.call)
+    problems = fact.verdict.problems if isinstance(fact.decision, Modify) else call.problems
+    call = replace(call, phase=CallPhase.DECIDED, decision=fact.decision, problems=problems)
+    return _one_more_decided(state, call)
+
+
+def _decision_expired(state: LoopState, fact: e.DecisionExpired) -> LoopState:
+    return _one_more_decided(state, replace(_call(state, fact.call), phase=CallPhase.DECIDED, expired=True))
+
+
+def _one_more_decided(state: LoopState, call: CallState) -> LoopState:
+    return _all_decided(
+        state.with_call(
+            call,
+            undecided=state.undecided - 1,
+            wants=state.wants - {AskDecision(call.key, call.version)},
+        )
+    )
+
+
+def _all_decided(state: LoopState) -> LoopState:
+    if state.undecided == 0 and state.requested == len(state.calls):
+        return state.changed(phase=Phase.RUNNING, next_start=_past_ended(state, 0))
+    return state
+
+
+def _tool_skipped(state: LoopState, fact: e.ToolSkipped) -> LoopState:
+    call = _call(state, fact.call)
+    undecided = call.phase is CallPhase.RECEIVED
+    call = replace(call, phase=CallPhase.ENDED, content=fact.content, is_error=fact.is_error)
+    if undecided:
+        state = state.with_call(call, requested=state.requested + 1, undecided=state.undecided - 1)
+        return _batch_progressed(_all_decided(state.changed(phase=Phase.DECIDING)))
+    return _batch_progressed(_past(state.with_call(call), call))
+
+
+def _tool_started(state: LoopState, fact: e.ToolStarted) -> LoopState:
+    call = replace(_call(state, fact.call), phase=CallPhase.RUNNING, executed=True)
+    state = state.with_call(call, running=state.running + 1, wants=state.wants | {RunTool(fact.call)})
+    return _past(state, call)
+
+
+def _past_ended(state: LoopState, place: int) -> int:
+    while place < len(state.calls) and state.calls[place].phase is CallPhase.ENDED:
+        place += 1
+    return place
+
+
+def _past(state: LoopState, call: CallState) -> LoopState:
+    return state.changed(next_start=_past_ended(state, int(call.key.rpartition(".")[2])))
+
+
+def _tool_returned(state: LoopState, fact: e.ToolReturned) -> LoopState:
+    return _tool_ended(state, fact.call, fact.content, is_error=fact.is_error, failed=fact.is_error)
+
+
+def _tool_failed(state: LoopState, fact: e.ToolFailed) -> LoopState:
+    return _tool_ended(state, fact.call, fact.content, is_error=True, failed=True, failure=fact.failure)
+
+
+def _tool_abandoned(state: LoopState, fact: e.ToolAbandoned) -> LoopState:
+    return _tool_ended(state, fact.call, fact.content, is_error=True, failed=True)
+
+
+def _tool_ended(
+    state: LoopState,
+    key: str,
+    content: str | None,
+    *,
+    is_error: bool,
+    failed: bool,
+    failure: e.Failure | None = None,
+) -> LoopState:
+    call = replace(
+        _call(state, key), phase=CallPhase.ENDED, content=content, is_error=is_error, failed=failed, failure=failure
+    )
+    state = state.with_call(
+        call,
+        running=state.running - 1,
+        wants=state.wants - {RunTool(key)},
+        completed=(*state.completed, key),
+    )
+    return _batch_progressed(state)
+
+
+def _result_processed(state: LoopState, fact: e.ResultProcessed) -> LoopState:
+    return state.with_call(replace(_call(state, fact.call), content=fact.content))
+
+
+def _batch_progressed(state: LoopState) -> LoopState:
+    """Close the batch once its last call has ended: results enter the history in call order (spec/loop.md 3.14)."""
+    all_ended = state.phase is Phase.RUNNING and state.next_start >= len(state.calls) and not state.running
+    if not all_ended or state.ending is not None or state.failure is not None:
+        return state
+    errors = _consecutive_errors(state)
+    results = tuple(result for call in state.calls if (result := call.result) is not None)
+    executed = sum(call.executed for call in state.calls)
+    closed = _with_batch_in_history(state)
+    limit = state.rules.maximum_consecutive_errors
+    failure = _batch_failure(state) if limit is not None and errors > limit else None
+    return _at_turn(
+        closed,
+        consecutive_errors=errors,
+        tool_calls_executed=state.tool_calls_executed + executed,
+        last_tool_results=results,
+        failure=failure,
+    )
+
+
+def _consecutive_errors(state: LoopState) -> int:
+    """Count iterations in which a handler failed, in a row (spec/loop.md 8.5)."""
+    if any(call.executed and call.failed for call in state.calls):
+        return state.consecutive_errors + 1
+    known = [call for call in state.calls if call.executed or call.call.name not in state.tools]
+    return 0 if known else state.consecutive_errors
+
+
+def _batch_failure(state: LoopState) -> e.Failure:
+    failures = [call for call in state.calls if call.executed and call.failed]
+    if len(failures) == 1:
+        return failures[0].failure or e.Failure("ToolError", failures[0].content or "")
+    return e.Failure("ExceptionGroup", f"{len(failures)} tools failed: {', '.join(c.call.name for c in failures)}")
+
+
+def _with_batch_in_history(state: LoopState) -> LoopState:
+    """Put the response and the results there are into the history, then what waited behind them."""
+    response = state.response
+    if response is None:
+        messages: tuple[Message, ...] = state.pending_messages
+    else:
+        changed = {call.key: call.call_as_run for call in state.calls if isinstance(call.decision, Modify)}
+        message = _with_calls_as_run(state, response.message) if changed else response.message
+        results = [Message.tool(result) for call in state.calls if (result := call.result) is not None]
+        messages = (message, *results, *state.pending_messages)
+    history, sendable, fingerprint = _appended(state, messages)
+    return state.changed(
+        history=history, sendable=sendable, fingerprint=fingerprint, response=None, pending_messages=()
+    )
+
+
+def _with_calls_as_run(state: LoopState, message: Message) -> Message:
+    """Show edited calls with the arguments that ran; an edit that the schema refused never ran."""
+    calls = iter(state.calls)
+    parts: list[Part] = []
+    for part in message.parts:
+        if isinstance(part, ToolCall):
+            call = next(calls)
+            parts.append(call.call_as_run if call.executed else part)
+        else:
+            parts.append(part)
+    return Message(message.role, tuple(parts))
+
+
+def _appended(state: LoopState, messages: tuple[Message, ...]) -> tuple[History, History, str]:
+    history = state.history.append(*messages)
+    sendable = history if state.sendable is state.history else state.sendable.append(*messages)
+    fingerprint = state.fingerprint
+    for message in messages:
+        fingerprint = extend_by_message(fingerprint, message)
+    return history, sendable, fingerprint
+
+
+# ── people, commands and ends ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _messages_injected(state: LoopState, fact: e.MessagesInjected) -> LoopState:
+    if state.response is not None or state.phase is Phase.MODEL:
+        return state.changed(pending_messages=(*state.pending_messages, *fact.messages))
+    return _rebuilt(state, [*state.history, *fact.messages]) if _opens_calls(fact.messages) else _injected(state, fact)
+
+
+def _opens_calls(messages: tuple[Message, ...]) -> bool:
+    return any(message.role == "tool" or message.tool_calls for message in messages)
+
+
+def _injected(state: LoopState, fact: e.MessagesInjected) -> LoopState:
+    history, sendable, fingerprint = _appended(state, fact.messages)
+    return state.changed(history=history, sendable=sendable, fingerprint=fingerprint)
+
+
+def _history_edited(state: LoopState, fact: e.HistoryEdited) -> LoopState:
+    messages = list(state.history)
+    messages[fact.start : fact.stop] = fact.messages
+    return _rebuilt(state, messages)
+
+
+def _rebuilt(state: LoopState, messages: list[Message]) -> LoopState:
+    sendable = with_every_call_answered(messages)
+    history = History(messages)
+    fingerprint = extend_fingerprint(state.fingerprint, "edited")
+    for message in sendable:
+        fingerprint = extend_by_message(fingerprint, message)
+    return state.changed(
+        history=history,
+        sendable=history if len(sendable) == len(history) else History(sendable),
+        fingerprint=fingerprint,
+    )
+
+
+def _paused(state: LoopState, fact: e.Paused) -> LoopState:
+    return state.changed(paused=fact.gate)
+
+
+def _resumed(state: LoopState, _: e.Resumed) -> LoopState:
+    return state.changed(paused=None)
+
+
+def _stop_commanded(state: LoopState, fact: e.StopCommanded) -> LoopState:
+    state = state.changed(commanded_stop=(fact.reason,))
+    return _at_turn(state) if state.phase is Phase.TURN else state
+
+
+def _run_stopped(state: LoopState, fact: e.RunStopped) -> LoopState:
+    ending = state.ending if state.ending is not None else Cancelled(fact.reason)
+    return state.changed(ending=ending, wants=NO_EFFECTS, paused=None)
+
+
+def _ended(state: LoopState, fact: e.LoopFinished | e.LoopFailed) -> LoopState:
+    return _with_batch_in_history(state).changed(
+        phase=Phase.FINISHED, finished=fact, wants=NO_EFFECTS, paused=None, ending=None
+    )
+
+
+_HANDLERS: dict[type, Callable[[LoopState, Any], LoopState]] = {
+    e.ClockRead: _clock_read,
+    e.ModelAttemptFailed: _attempt_failed,
+    e.ModelReplied: _model_replied,
+    e.ModelInterrupted: _model_interrupted,
+    e.StopAnswered: _stop_answered,
+    e.CallbackFailed: _callback_failed,
+    e.Decided: _decided,
+    e.DecisionExpired: _decision_expired,
+    e.ToolReturned: _tool_returned,
+    e.ToolFailed: _tool_failed,
+    e.ToolAbandoned: _tool_abandoned,
+    e.ResultProcessed: _result_processed,
+    e.MessagesInjected: _messages_injected,
+    e.HistoryEdited: _history_edited,
+    e.Paused: _paused,
+    e.Resumed: _resumed,
+    e.StopCommanded: _stop_commanded,
+    e.RunStopped: _run_stopped,
+    e.IterationStarted: _iteration_started,
+    e.ModelRequested: _model_requested,
+    e.RepetitionDetected: _repetition_detected,
+    e.DecisionRequested: _decision_requested,
+    e.ToolStarted: _tool_started,
+    e.ToolSkipped: _tool_skipped,
+    e.LoopFinished: _ended,
+    e.LoopFailed: _ended,
+}

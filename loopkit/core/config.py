@@ -1,0 +1,190 @@
+"""What a caller may set of a loop, and what its callbacks are told (spec/loop.md 2, 4.1, 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, fields
+from datetime import timedelta
+from enum import StrEnum
+from typing import Any, TypeAlias
+
+from loopkit.messages import ChatResponse, JSONObject, Message, Problem, ToolCall, ToolResult, Usage
+from loopkit.outcomes import StopDecision, ToolApproval
+
+
+class LoopAction(StrEnum):
+    """What loop detection does when it fires (spec/loop.md 6)."""
+
+    WARN = "warn"
+    STOP = "stop"
+    INJECT_WARNING = "inject_warning"
+
+
+@dataclass(frozen=True, slots=True)
+class LoopDetectionConfig:
+    """When repeated batches of calls are a loop, and what to do then.
+
+    Args:
+        threshold: fires at every multiple of this many equal batches in a row; at least 2.
+        action: warn only, end the loop, or tell the model.
+    """
+
+    threshold: int = 3
+    action: LoopAction = LoopAction.WARN
+
+    def __post_init__(self) -> None:
+        if self.threshold < 2:
+            raise ValueError(f"threshold must be at least 2, not {self.threshold}")
+        object.__setattr__(self, "action", LoopAction(self.action))
+
+
+@dataclass(frozen=True, slots=True)
+class StopContext:
+    """What `stop_when` is told of a response (spec/loop.md 5).
+
+    Args:
+        iteration: 1-based.
+        response: the answer that just came.
+        total_usage: tokens of the loop so far, this response included.
+        tool_calls_executed: handlers run in earlier iterations.
+        last_tool_results: results of the iteration before; empty at first.
+    """
+
+    iteration: int
+    response: ChatResponse
+    total_usage: Usage
+    tool_calls_executed: int
+    last_tool_results: tuple[ToolResult, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalContext:
+    """What `on_tool_call` may know beside the call (spec/loop.md 4.1).
+
+    Args:
+        iteration: 1-based.
+        loop: path of the asking loop in the depth tree.
+        call: the call's own id.
+        schema: JSON Schema of the tool's arguments, or None when the tool is unknown.
+        problems: what the schema check said of the arguments.
+        messages: the history so far, read-only.
+    """
+
+    iteration: int
+    loop: str
+    call: str
+    schema: JSONObject | None
+    problems: tuple[Problem, ...]
+    messages: Sequence[Message]
+
+
+OnToolCall: TypeAlias = (
+    Callable[[ToolCall], ToolApproval | Awaitable[ToolApproval]]
+    | Callable[[ToolCall, ApprovalContext], ToolApproval | Awaitable[ToolApproval]]
+)
+StopWhen: TypeAlias = Callable[[StopContext], StopDecision | Awaitable[StopDecision]]
+
+_LIMITS = ("max_iterations", "max_depth", "maximum_consecutive_errors", "max_runs", "max_concurrent_runs", "timeout")
+_CALLBACKS = ("on_tool_call", "stop_when")
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ToolLoopConfig:
+    """Settings of one loop (spec/loop.md 2).
+
+    Args:
+        max_iterations: model calls allowed.
+        parallel_tool_execution: run the approved calls of one response concurrently.
+        on_tool_call: approves, denies or modifies each call; sync or async.
+        stop_when: checked after each response, before any tool runs; sync or async.
+        loop_detection: None is off.
+        timeout: seconds (or a `timedelta`) of loop time, in which nobody waits for a person; None is no limit.
+        max_depth: nesting limit, None is no limit.
+        maximum_consecutive_errors: iterations in a row that may fail before the error is raised; None is no limit.
+        terminate_on_unknown_calls: end the loop when the model asks for a tool that isn't there.
+        max_runs: child loops that the whole tree may start.
+        max_concurrent_runs: child loops of the tree that may be open at once.
+
+    Raises:
+        ValueError: a limit is negative, or below what makes sense; the message names the field.
+    """
+
+    max_iterations: int = 10
+    parallel_tool_execution: bool = True
+    on_tool_call: OnToolCall | None = None
+    stop_when: StopWhen | None = None
+    loop_detection: LoopDetectionConfig | None = None
+    timeout: float | timedelta | None = None
+    max_depth: int | None = 3
+    maximum_consecutive_errors: int | None = None
+    terminate_on_unknown_calls: bool = False
+    max_runs: int = 100
+    max_concurrent_runs: int = 16
+
+    def __post_init__(self) -> None:
+        if isinstance(self.timeout, timedelta):
+            object.__setattr__(self, "timeout", self.timeout.total_seconds())
+        for name in _LIMITS:
+            value = getattr(self, name)
+            if value is not None and not value >= 0:
+                raise ValueError(f"{name} must not be negative, it is {value}")
+
+    def __repr__(self) -> str:
+        """Show what differs from the defaults, callbacks as present."""
+        words = []
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if value != field.default:
+                words.append(f"{field.name}={'present' if field.name in _CALLBACKS else repr(value)}")
+        return f"ToolLoopConfig({', '.join(words)})"
+
+    @property
+    def timeout_seconds(self) -> float | None:
+        return self.timeout if self.timeout is None or isinstance(self.timeout, (int, float)) else None
+
+    def description(self) -> dict[str, Any]:
+        """Return the settings as plain JSON, as `LoopStarted` keeps them; a callback is whether it is there."""
+        detection = self.loop_detection
+        return {
+            "max_iterations": self.max_iterations,
+            "parallel_tool_execution": self.parallel_tool_execution,
+            "on_tool_call": self.on_tool_call is not None,
+            "stop_when": self.stop_when is not None,
+            "loop_detection": detection and {"threshold": detection.threshold, "action": detection.action.value},
+            "timeout": self.timeout_seconds,
+            "max_depth": self.max_depth,
+            "maximum_consecutive_errors": self.maximum_consecutive_errors,
+            "terminate_on_unknown_calls": self.terminate_on_unknown_calls,
+            "max_runs": self.max_runs,
+            "max_concurrent_runs": self.max_concurrent_runs,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class LoopRules:
+    """The part of a configuration that the machine itself decides by, read back from `LoopStarted`."""
+
+    max_iterations: int
+    parallel_tool_execution: bool
+    has_stop_condition: bool
+    threshold: int | None
+    action: LoopAction
+    timeout: float | None
+    maximum_consecutive_errors: int | None
+    terminate_on_unknown_calls: bool
+
+    @classmethod
+    def read(cls, description: JSONObject) -> LoopRules:
+        """Read what `ToolLoopConfig.description` wrote; what is absent has its default."""
+        detection = description.get("loop_detection") or {}
+        timeout = description.get("timeout")
+        return cls(
+            max_iterations=int(description.get("max_iterations", 10)),
+            parallel_tool_execution=bool(description.get("parallel_tool_execution", True)),
+            has_stop_condition=bool(description.get("stop_when", False)),
+            threshold=detection.get("threshold"),
+            action=LoopAction(detection.get("action", LoopAction.WARN)),
+            timeout=None if timeout is None else float(timeout),
+            maximum_consecutive_errors=description.get("maximum_consecutive_errors"),
+            terminate_on_unknown_calls=bool(description.get("terminate_on_unknown_calls", False)),
+        )

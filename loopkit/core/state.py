@@ -1,0 +1,206 @@
+"""All that a loop is at one moment: an immutable value, a fold of its events."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, TypeAlias
+
+from loopkit.core.config import LoopRules
+from loopkit.core.detection import Repetition
+from loopkit.core.history import History, HistoryWithTail
+from loopkit.events import Failure, LoopFailed, LoopFinished, LoopStarted, ModelReplied, StopAnswered
+from loopkit.messages import NO_USAGE, JSONObject, Message, Problem, ToolCall, ToolDefinition, ToolResult, Usage
+from loopkit.outcomes import Modify, TerminationReason, ToolApproval
+
+
+class Phase(StrEnum):
+    """Where a loop stands within its iteration."""
+
+    TURN = "turn"
+    STARTED = "started"
+    MODEL = "model"
+    RESPONDED = "responded"
+    DECIDING = "deciding"
+    RUNNING = "running"
+    FINISHED = "finished"
+
+
+class CallPhase(StrEnum):
+    """Where a call stands."""
+
+    RECEIVED = "received"
+    REQUESTED = "requested"
+    DECIDED = "decided"
+    RUNNING = "running"
+    ENDED = "ended"
+
+
+@dataclass(frozen=True, slots=True)
+class CallModel:
+    """Effect: send the request of an iteration."""
+
+    iteration: int
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReadClock:
+    """Effect: read the loop time before an iteration."""
+
+    iteration: int
+
+
+@dataclass(frozen=True, slots=True)
+class AskStopCondition:
+    """Effect: ask `stop_when` about an iteration's response."""
+
+    iteration: int
+
+
+@dataclass(frozen=True, slots=True)
+class AskDecision:
+    """Effect: get a decision on one version of a call."""
+
+    call: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunTool:
+    """Effect: run a call's handler."""
+
+    call: str
+
+
+Effect: TypeAlias = CallModel | ReadClock | AskStopCondition | AskDecision | RunTool
+
+
+@dataclass(frozen=True, slots=True)
+class CallState:
+    """One call of the current response.
+
+    Args:
+        key: its own id.
+        call: what the model asked for.
+        problems: the schema check of the arguments that would run.
+        expired: nobody decided in time.
+        executed: its handler was started.
+        failed: its handler raised or said that it failed.
+    """
+
+    key: str
+    call: ToolCall
+    problems: tuple[Problem, ...] = ()
+    phase: CallPhase = CallPhase.RECEIVED
+    version: int = 1
+    decision: ToolApproval | None = None
+    expired: bool = False
+    content: str | None = None
+    is_error: bool = False
+    executed: bool = False
+    failed: bool = False
+    failure: Failure | None = None
+
+    @property
+    def arguments(self) -> JSONObject:
+        """What runs: the model's arguments, or what they were changed to."""
+        return self.decision.arguments if isinstance(self.decision, Modify) else self.call.arguments
+
+    @property
+    def call_as_run(self) -> ToolCall:
+        """The call as the model's history shows it: with the arguments that ran (spec/loop.md 4.3)."""
+        if not isinstance(self.decision, Modify):
+            return self.call
+        return ToolCall(self.call.id, self.call.name, self.decision.arguments)
+
+    @property
+    def result(self) -> ToolResult | None:
+        return None if self.content is None else ToolResult(self.call.id, self.content, self.is_error)
+
+
+@dataclass(frozen=True)
+class LoopState:
+    """One loop at one moment.
+
+    Args:
+        path: its place in the depth tree.
+        history: the transcript, without the response that is being worked on.
+        sendable: the history as requests carry it, every call answered; the same object unless the loop was
+            started with open calls.
+        fingerprint: hash chain over settings, tools and `sendable`.
+        iteration: the current one, 0 before the first; equals the model calls made once it was requested.
+        requests: model calls made.
+        calls: of the current response, in call order.
+        requested, undecided, next_start, running: counters over `calls`.
+        completed: handlers of the current response that ended, in that order.
+        pending_messages: what enters the history behind the results.
+        ending: how the loop ends as soon as nothing runs any more.
+        failure: the exception it ends with.
+        wants: effects that it waits for; each was issued once.
+    """
+
+    path: str
+    started: LoopStarted
+    rules: LoopRules
+    tools: dict[str, ToolDefinition]
+    history: History
+    sendable: History
+    fingerprint: str
+    phase: Phase = Phase.TURN
+    iteration: int = 0
+    requests: int = 0
+    attempt: int = 1
+    clock_read_for: int = 0
+    usage: Usage = NO_USAGE
+    response: ModelReplied | None = None
+    stop_answer: StopAnswered | None = None
+    calls: tuple[CallState, ...] = ()
+    requested: int = 0
+    undecided: int = 0
+    next_start: int = 0
+    running: int = 0
+    completed: tuple[str, ...] = ()
+    pending_messages: tuple[Message, ...] = ()
+    repetition: Repetition = field(default_factory=Repetition)
+    repetition_reported: bool = False
+    consecutive_errors: int = 0
+    tool_calls_executed: int = 0
+    last_tool_results: tuple[ToolResult, ...] = ()
+    commanded_stop: tuple[str | None] | None = None
+    paused: str | None = None
+    ending: TerminationReason | None = None
+    failure: Failure | None = None
+    finished: LoopFinished | LoopFailed | None = None
+    wants: frozenset[Effect] = frozenset()
+
+    @property
+    def in_flight(self) -> bool:
+        """A request or a handler was started and has not ended."""
+        return self.phase is Phase.MODEL or self.running > 0
+
+    @property
+    def messages_so_far(self) -> Sequence[Message]:
+        """The history with the response that is being worked on."""
+        return self.history if self.response is None else HistoryWithTail(self.history, (self.response.message,))
+
+    def call_state(self, key: str) -> CallState | None:
+        """Return a call of the current response, or None."""
+        head, _, position = key.rpartition(".")
+        if not position.isdigit() or head != f"{self.path}/{self.iteration}":
+            return None
+        place = int(position) - 1
+        return self.calls[place] if 0 <= place < len(self.calls) else None
+
+    def changed(self, **changes: Any) -> LoopState:
+        """Return this state with some fields changed; `dataclasses.replace` at a third of its cost."""
+        state = object.__new__(LoopState)
+        state.__dict__.update(self.__dict__)
+        state.__dict__.update(changes)
+        return state
+
+    def with_call(self, call: CallState, **changes: Any) -> LoopState:
+        """Return this state with one call of the response replaced."""
+        place = int(call.key.rpartition(".")[2]) - 1
+        return self.changed(calls=(*self.calls[:place], call, *self.calls[place + 1 :]), **changes)

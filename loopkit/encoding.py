@@ -28,7 +28,8 @@ def encode(value: object) -> dict[str, Any]:
     Args:
         value: an instance whose fields are plain values, dataclasses, or tuples of them.
     """
-    return cast("dict[str, Any]", _class_encoder(type(value))(value))
+    cls: Any = type(value)
+    return cast("dict[str, Any]", _class_encoder(cls)(value))
 
 
 def decode(cls: type[T], data: object) -> T:
@@ -37,7 +38,8 @@ def decode(cls: type[T], data: object) -> T:
     Raises:
         DecodingError: a field is missing or has another shape.
     """
-    return cast("T", _class_decoder(cls)(data))
+    hint: Any = cls
+    return cast("T", _class_decoder(hint)(data))
 
 
 def encode_tagged(value: object) -> dict[str, Any]:
@@ -165,7 +167,7 @@ def _tagged_decoder(classes: Mapping[str, type]) -> Decoder:
 
     def decode_tagged(data: Any) -> Any:
         tag = data.get("type") if isinstance(data, Mapping) else None
-        if tag not in decoders:
+        if not isinstance(tag, str) or tag not in decoders:
             raise DecodingError(f"type {tag!r} is none of {', '.join(decoders)}")
         return decoders[tag](data)
 
@@ -194,7 +196,10 @@ def _enum_decoder(cls: type[Enum]) -> Decoder:
 def _number(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise DecodingError(f"a number was expected, not {type(value).__name__}")
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        raise DecodingError("the number is too large") from None
 
 
 def _exact(cls: type) -> Decoder:

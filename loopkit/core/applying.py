@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from loopkit import events as e
+from loopkit.core.batch import appended, batch_failure, consecutive_errors, rebuilt, with_batch_in_history
 from loopkit.core.config import LoopAction, LoopRules
 from loopkit.core.detection import warning_for_model
 from loopkit.core.history import History, extend_by_message, extend_fingerprint, with_every_call_answered
@@ -22,7 +23,7 @@ from loopkit.core.state import (
     RunTool,
 )
 from loopkit.encoding import encode
-from loopkit.messages import UNREPORTED_USAGE, Message, Part, Problem, StopReason, ToolCall
+from loopkit.messages import UNREPORTED_USAGE, Message, Problem, StopReason
 from loopkit.outcomes import Cancelled, Modify, Timeout
 
 NO_EFFECTS: frozenset[Any] = frozenset()
@@ -127,7 +128,7 @@ def _model_replied(state: LoopState, fact: e.ModelReplied) -> LoopState:
 def _model_interrupted(state: LoopState, fact: e.ModelInterrupted) -> LoopState:
     history, sendable, fingerprint = state.history, state.sendable, state.fingerprint
     if fact.message is not None and fact.message.parts:
-        history, sendable, fingerprint = _appended(state, (fact.message,))
+        history, sendable, fingerprint = appended(state, (fact.message,))
     return state.changed(
         phase=Phase.RESPONDED,
         history=history,
@@ -265,12 +266,12 @@ def _batch_progressed(state: LoopState) -> LoopState:
     all_ended = state.phase is Phase.RUNNING and state.next_start >= len(state.calls) and not state.running
     if not all_ended or state.ending is not None or state.failure is not None:
         return state
-    errors = _consecutive_errors(state)
+    errors = consecutive_errors(state)
     results = tuple(result for call in state.calls if (result := call.result) is not None)
     executed = sum(call.executed for call in state.calls)
-    closed = _with_batch_in_history(state)
+    closed = with_batch_in_history(state)
     limit = state.rules.maximum_consecutive_errors
-    failure = _batch_failure(state) if limit is not None and errors > limit else None
+    failure = batch_failure(state) if limit is not None and errors > limit else None
     return _at_turn(
         closed,
         consecutive_errors=errors,
@@ -280,66 +281,13 @@ def _batch_progressed(state: LoopState) -> LoopState:
     )
 
 
-def _consecutive_errors(state: LoopState) -> int:
-    """Count iterations in which a handler failed, in a row (spec/loop.md 8.5)."""
-    if any(call.executed and call.failed for call in state.calls):
-        return state.consecutive_errors + 1
-    known = [call for call in state.calls if call.executed or call.call.name not in state.tools]
-    return 0 if known else state.consecutive_errors
-
-
-def _batch_failure(state: LoopState) -> e.Failure:
-    failures = [call for call in state.calls if call.executed and call.failed]
-    if len(failures) == 1:
-        return failures[0].failure or e.Failure("ToolError", failures[0].content or "")
-    return e.Failure("ExceptionGroup", f"{len(failures)} tools failed: {', '.join(c.call.name for c in failures)}")
-
-
-def _with_batch_in_history(state: LoopState) -> LoopState:
-    """Put the response and the results there are into the history, then what waited behind them."""
-    response = state.response
-    if response is None:
-        messages: tuple[Message, ...] = state.pending_messages
-    else:
-        changed = {call.key: call.call_as_run for call in state.calls if isinstance(call.decision, Modify)}
-        message = _with_calls_as_run(state, response.message) if changed else response.message
-        results = [Message.tool(result) for call in state.calls if (result := call.result) is not None]
-        messages = (message, *results, *state.pending_messages)
-    history, sendable, fingerprint = _appended(state, messages)
-    return state.changed(
-        history=history, sendable=sendable, fingerprint=fingerprint, response=None, pending_messages=()
-    )
-
-
-def _with_calls_as_run(state: LoopState, message: Message) -> Message:
-    """Show edited calls with the arguments that ran; an edit that the schema refused never ran."""
-    calls = iter(state.calls)
-    parts: list[Part] = []
-    for part in message.parts:
-        if isinstance(part, ToolCall):
-            call = next(calls)
-            parts.append(call.call_as_run if call.executed else part)
-        else:
-            parts.append(part)
-    return Message(message.role, tuple(parts))
-
-
-def _appended(state: LoopState, messages: tuple[Message, ...]) -> tuple[History, History, str]:
-    history = state.history.append(*messages)
-    sendable = history if state.sendable is state.history else state.sendable.append(*messages)
-    fingerprint = state.fingerprint
-    for message in messages:
-        fingerprint = extend_by_message(fingerprint, message)
-    return history, sendable, fingerprint
-
-
 # ── people, commands and ends ────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _messages_injected(state: LoopState, fact: e.MessagesInjected) -> LoopState:
     if state.response is not None or state.phase is Phase.MODEL:
         return state.changed(pending_messages=(*state.pending_messages, *fact.messages))
-    return _rebuilt(state, [*state.history, *fact.messages]) if _opens_calls(fact.messages) else _injected(state, fact)
+    return rebuilt(state, [*state.history, *fact.messages]) if _opens_calls(fact.messages) else _injected(state, fact)
 
 
 def _opens_calls(messages: tuple[Message, ...]) -> bool:
@@ -347,27 +295,14 @@ def _opens_calls(messages: tuple[Message, ...]) -> bool:
 
 
 def _injected(state: LoopState, fact: e.MessagesInjected) -> LoopState:
-    history, sendable, fingerprint = _appended(state, fact.messages)
+    history, sendable, fingerprint = appended(state, fact.messages)
     return state.changed(history=history, sendable=sendable, fingerprint=fingerprint)
 
 
 def _history_edited(state: LoopState, fact: e.HistoryEdited) -> LoopState:
     messages = list(state.history)
     messages[fact.start : fact.stop] = fact.messages
-    return _rebuilt(state, messages)
-
-
-def _rebuilt(state: LoopState, messages: list[Message]) -> LoopState:
-    sendable = with_every_call_answered(messages)
-    history = History(messages)
-    fingerprint = extend_fingerprint(state.fingerprint, "edited")
-    for message in sendable:
-        fingerprint = extend_by_message(fingerprint, message)
-    return state.changed(
-        history=history,
-        sendable=history if len(sendable) == len(history) else History(sendable),
-        fingerprint=fingerprint,
-    )
+    return rebuilt(state, messages)
 
 
 def _paused(state: LoopState, fact: e.Paused) -> LoopState:
@@ -389,7 +324,7 @@ def _run_stopped(state: LoopState, fact: e.RunStopped) -> LoopState:
 
 
 def _ended(state: LoopState, fact: e.LoopFinished | e.LoopFailed) -> LoopState:
-    return _with_batch_in_history(state).changed(
+    return with_batch_in_history(state).changed(
         phase=Phase.FINISHED, finished=fact, wants=NO_EFFECTS, paused=None, ending=None
     )
 

@@ -1,0 +1,78 @@
+"""What a closed batch of calls leaves behind, and how histories grow (spec/loop.md 3.14, 4.3, 8.5)."""
+
+from __future__ import annotations
+
+from loopkit import events as e
+from loopkit.core.history import History, extend_by_message, extend_fingerprint, with_every_call_answered
+from loopkit.core.state import LoopState
+from loopkit.messages import Message, Part, ToolCall
+from loopkit.outcomes import Modify
+
+
+def consecutive_errors(state: LoopState) -> int:
+    """Count iterations in which a handler failed, in a row (spec/loop.md 8.5)."""
+    if any(call.executed and call.failed for call in state.calls):
+        return state.consecutive_errors + 1
+    known = [call for call in state.calls if call.executed or call.call.name not in state.tools]
+    return 0 if known else state.consecutive_errors
+
+
+def batch_failure(state: LoopState) -> e.Failure:
+    """Return what a loop over its error limit fails with (spec/loop.md 8.6)."""
+    failures = [call for call in state.calls if call.executed and call.failed]
+    if len(failures) == 1:
+        return failures[0].failure or e.Failure("ToolError", failures[0].content or "")
+    return e.Failure("ExceptionGroup", f"{len(failures)} tools failed: {', '.join(c.call.name for c in failures)}")
+
+
+def with_batch_in_history(state: LoopState) -> LoopState:
+    """Put the response and the results there are into the history, then what waited behind them."""
+    response = state.response
+    if response is None:
+        messages: tuple[Message, ...] = state.pending_messages
+    else:
+        changed = {call.key: call.call_as_run for call in state.calls if isinstance(call.decision, Modify)}
+        message = _with_calls_as_run(state, response.message) if changed else response.message
+        results = [Message.tool(result) for call in state.calls if (result := call.result) is not None]
+        messages = (message, *results, *state.pending_messages)
+    history, sendable, fingerprint = appended(state, messages)
+    return state.changed(
+        history=history, sendable=sendable, fingerprint=fingerprint, response=None, pending_messages=()
+    )
+
+
+def _with_calls_as_run(state: LoopState, message: Message) -> Message:
+    """Show edited calls with the arguments that ran; an edit that the schema refused never ran."""
+    calls = iter(state.calls)
+    parts: list[Part] = []
+    for part in message.parts:
+        if isinstance(part, ToolCall):
+            call = next(calls)
+            parts.append(call.call_as_run if call.executed else part)
+        else:
+            parts.append(part)
+    return Message(message.role, tuple(parts))
+
+
+def appended(state: LoopState, messages: tuple[Message, ...]) -> tuple[History, History, str]:
+    """Return history, sendable history and fingerprint with more messages."""
+    history = state.history.append(*messages)
+    sendable = history if state.sendable is state.history else state.sendable.append(*messages)
+    fingerprint = state.fingerprint
+    for message in messages:
+        fingerprint = extend_by_message(fingerprint, message)
+    return history, sendable, fingerprint
+
+
+def rebuilt(state: LoopState, messages: list[Message]) -> LoopState:
+    """Return the state with its whole history replaced."""
+    sendable = with_every_call_answered(messages)
+    history = History(messages)
+    fingerprint = extend_fingerprint(state.fingerprint, "edited")
+    for message in sendable:
+        fingerprint = extend_by_message(fingerprint, message)
+    return state.changed(
+        history=history,
+        sendable=history if len(sendable) == len(history) else History(sendable),
+        fingerprint=fingerprint,
+    )

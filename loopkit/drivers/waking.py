@@ -1,0 +1,60 @@
+"""How other threads reach an event loop: the backend's own thread-safe wake, never a future resolved from outside."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from contextvars import copy_context
+from typing import Any, TypeAlias
+
+Waker: TypeAlias = Callable[[Callable[[], None]], None]
+
+
+def current_waker() -> Waker:
+    """Return a function that runs a callback soon in the event loop that is running here, callable from any thread.
+
+    Once the loop has ended it does nothing; a callback must not raise.
+    """
+    if "trio" in sys.modules:
+        import trio  # noqa: PLC0415  # only where the caller runs trio already
+
+        with suppress(RuntimeError):
+            token = trio.lowlevel.current_trio_token()
+
+            def wake_trio(callback: Callable[[], None]) -> None:
+                with suppress(trio.RunFinishedError):
+                    token.run_sync_soon(callback)
+
+            return wake_trio
+    import asyncio  # noqa: PLC0415  # `import loopkit` must not load it
+
+    loop = asyncio.get_running_loop()
+
+    def wake_asyncio(callback: Callable[[], None]) -> None:
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(callback)
+
+    return wake_asyncio
+
+
+_background_tasks: set[Any] = set()
+
+
+def spawn_background(function: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Start a task that outlives the caller's scope; it must catch everything itself.
+
+    A stream or a handle is not a generator that holds a task group (spec/loop.md 10.1), so its engine runs here.
+    """
+    if "trio" in sys.modules:
+        import trio  # noqa: PLC0415  # only where the caller runs trio already
+
+        with suppress(RuntimeError):
+            trio.lowlevel.current_trio_token()
+            trio.lowlevel.spawn_system_task(function, context=copy_context())
+            return
+    import asyncio  # noqa: PLC0415  # `import loopkit` must not load it
+
+    task = asyncio.get_running_loop().create_task(function())
+    _background_tasks.add(task)
+    task.add_done_callback(_background_tasks.discard)

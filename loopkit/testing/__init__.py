@@ -1,1 +1,4 @@
-"""What tests of agents use."""
+"""For tests of agents: replay a recording in a test, with the network blocked."""
+
+from loopkit.testing.network import NetworkBlocked as NetworkBlocked
+from loopkit.testing.network import no_network as no_network

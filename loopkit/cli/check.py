@@ -1,0 +1,48 @@
+"""Say whether recordings are sound: header, sequence, schema, torn or damaged lines.
+
+Exit code: 0 all are sound, 1 something was found, 2 a file can't be read at all.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from loopkit.cli.output import USAGE_ERROR, print_json, warn_of
+from loopkit.errors import LoopkitError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.add_argument("files", metavar="FILE", nargs="+", help="recordings")
+    parser.add_argument("--json", action="store_true", help="a JSON list, one object a file")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Check each file and print what was found."""
+    from loopkit.debugger.display import one_line
+    from loopkit.debugger.runs import check_file
+
+    code = 0
+    results: list[dict[str, Any]] = []
+    for file in options.files:
+        try:
+            findings = check_file(file)
+        except (LoopkitError, OSError) as error:
+            if options.debug:
+                raise
+            code = USAGE_ERROR
+            results.append({"file": file, "sound": None, "error": warn_of(error)})
+            continue
+        code = max(code, 1 if findings else 0)
+        results.append(
+            {"file": file, "sound": not findings, "findings": [{"line": f.line, "message": f.message} for f in findings]}
+        )
+        if options.json:
+            continue
+        print(f"{one_line(file)}: {'sound' if not findings else f'{len(findings)} found'}")
+        for finding in findings:
+            print(f"  line {finding.line}: {one_line(finding.message, 400)}" if finding.line else f"  {one_line(finding.message, 400)}")
+    if options.json:
+        print_json(results)
+    return code

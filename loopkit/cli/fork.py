@@ -1,0 +1,76 @@
+"""Go on from inside a recording with one thing changed, as a new recording that names its parent.
+
+--at is the number of an event, or a call such as root/3.2 (short: 3.2). What came before it is copied and costs
+nothing again; the model answers live from there.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from loopkit.errors import UserError
+from loopkit.outcomes import DENIED_WITHOUT_REASON, Approve, Deny, Modify, Respond, ToolApproval
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.add_argument("file", metavar="FILE", help="the recording to go on from")
+    parser.add_argument("--at", metavar="N|CALL", required=True, help="where: an event's number or a call")
+    parser.add_argument("--agent", metavar="AGENT", required=True, help="path.py:name or package.module:name")
+    parser.add_argument("-o", "--output", metavar="FILE", help="default: a new file in the recordings folder")
+    change = parser.add_mutually_exclusive_group(required=True)
+    change.add_argument("--approve", action="store_true", help="the call runs as the model asked for it")
+    change.add_argument(
+        "--deny", metavar="REASON", nargs="?", const=DENIED_WITHOUT_REASON, help="the call does not run"
+    )
+    change.add_argument("--arguments", metavar="JSON", help="the call runs with these arguments")
+    change.add_argument("--result", metavar="TEXT", help="the model gets this text in the tool's place")
+    parser.add_argument("--error", action="store_true", help="with --result: it is an error")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the fork and print where it is."""
+    edit = _edit(options)
+    from loopkit.debugger.display import visible
+    from loopkit.debugger.runs import fork_file
+    from loopkit.debugger.targets import load_agent, new_recording_path
+
+    agent = load_agent(options.agent)
+    output = Path(options.output) if options.output else new_recording_path(f"{agent.name}-fork")
+    path = fork_file(Path(options.file), _place(options.at), edit, agent, output)
+    print(visible(str(path)))
+    return 0
+
+
+def _place(text: str) -> int | str:
+    if text.isdecimal():
+        return int(text)
+    if "/" in text or "." not in text:
+        return text
+    return f"root/{text}"
+
+
+def _edit(options: argparse.Namespace) -> ToolApproval:
+    if options.error and options.result is None:
+        raise UserError("--error goes with --result")
+    if options.approve:
+        return Approve()
+    if options.deny is not None:
+        return Deny(options.deny)
+    if options.result is not None:
+        return Respond(options.result, is_error=options.error)
+    return Modify(_arguments(options.arguments))
+
+
+def _arguments(text: str) -> dict[str, Any]:
+    import json
+
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise UserError(f"--arguments is not JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise UserError(f"--arguments has to be a JSON object such as '{{\"path\": \"a.txt\"}}', not {text[:80]}")
+    return value

@@ -1,0 +1,41 @@
+"""Finds an interface by its entry point, so that the command line depends on none."""
+
+from __future__ import annotations
+
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from loopkit.errors import UserError
+
+GROUP = "loopkit.interfaces"
+
+
+def start_interface(name: str, target: str | None, task: str | None) -> int:
+    """Load an interface and hand it the target.
+
+    Args:
+        name: of the entry point and of the extra that brings its dependencies.
+        target: what the person named, or None.
+        task: what a named agent is asked to do, or None.
+
+    Raises:
+        UserError: the interface, or what it needs, is not installed.
+    """
+    return int(_load(name)(target, task) or 0)
+
+
+def _load(name: str) -> Any:
+    found: EntryPoint | None = next(iter(entry_points(group=GROUP, name=name)), None)
+    if found is None:
+        raise UserError(f"the {name!r} interface is not installed: {_install(name)}")
+    try:
+        return found.load()
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        if missing.startswith("loopkit") and missing != found.module.partition(".")[0]:
+            raise
+        raise UserError(f"the {name!r} interface needs {missing}: {_install(name)}") from error
+
+
+def _install(name: str) -> str:
+    return f"pip install 'loopkit[{name}]'"

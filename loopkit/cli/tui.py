@@ -1,0 +1,35 @@
+"""Open the debugger in the terminal.
+
+TARGET is a recording (ours or a session of another tool), a folder of them, or an agent as path.py:name or
+package.module:name, which is started and stops before its first tool call. Without a TARGET: the recordings at hand
+and the bundled demo agent.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from loopkit.errors import UserError
+
+_EXTRA = "tui"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what the command takes."""
+    parser.add_argument("target", metavar="TARGET", nargs="?", help="a recording, a folder, or an agent")
+    parser.add_argument("--task", metavar="TEXT", help="what the agent is asked to do")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Start the interface that is installed under the name `tui`."""
+    from loopkit.debugger.targets import find_target
+
+    if options.target is not None:
+        target = find_target(options.target)
+        if options.task is not None and target.kind != "agent":
+            raise UserError(f"--task is for an agent, and {options.target} is a {target.kind}")
+    elif options.task is not None:
+        raise UserError("--task needs an agent: loopkit tui path.py:name --task TEXT")
+    from loopkit.cli.interfaces import start_interface
+
+    return start_interface(_EXTRA, options.target, options.task)

@@ -1,0 +1,108 @@
+"""The recordings at hand, one summary each; a file that can't be read is a line of its own, never an end (j5)."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from loopkit.debugger.recorded import OpenedRun, open_recording
+from loopkit.debugger.report import outcome_name, run_model, totals
+from loopkit.debugger.rows import outcome_text
+from loopkit.errors import ImportFormatError, UserError
+
+_SUFFIXES = (".jsonl", ".json")
+_QUICK_BYTES = 4_000_000
+_BUNDLED = Path(__file__).resolve().parents[1] / "demo"
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """One recording of a list; its strings are as recorded, and made safe where they are shown.
+
+    Args:
+        path: the file.
+        when: when the run was started, in local time; the file's last change where the run does not say.
+        run_id: the run's id, or None.
+        iterations, calls: as in the totals of `loopkit show`.
+        tokens: in and out; None when no answer reported any.
+        cost: in US dollars, or None.
+        outcome: a word for machines, such as `complete` or `unfinished`; `damaged` when the file can't be read.
+        outcome_text: the same in words.
+        damaged: why the file can't be read, in one line, or None.
+        parent: id of the run that this one was forked from, or None.
+        forked_at: number of the last event taken over from the parent, or None.
+        source_format: `loopkit`, or the name of a foreign format.
+    """
+
+    path: Path
+    when: datetime
+    run_id: str | None = None
+    agent: str | None = None
+    model: str | None = None
+    iterations: int = 0
+    calls: int = 0
+    tokens: int | None = None
+    cost: float | None = None
+    outcome: str = "damaged"
+    outcome_text: str = "damaged"
+    warnings: int = 0
+    errors: int = 0
+    denied: int = 0
+    edited: int = 0
+    damaged: str | None = None
+    parent: str | None = None
+    forked_at: int | None = None
+    source_format: str | None = None
+
+
+def list_runs(folder: str | Path) -> list[RunSummary]:
+    """Summarise the recordings of a folder, newest first; foreign sessions are listed too unless they are large.
+
+    Args:
+        folder: searched without its subfolders.
+
+    Raises:
+        UserError: the folder can't be read.
+    """
+    place = Path(folder)
+    try:
+        files = [path for path in place.iterdir() if path.suffix in _SUFFIXES and path.is_file()]
+    except OSError as error:
+        raise UserError(f"{place}: {error.strerror or error}") from None
+    found = [summary for path in files if (summary := summarise(path)) is not None]
+    return sorted(found, key=lambda run: (run.when, run.path.name), reverse=True)
+
+
+def summarise(path: Path) -> RunSummary | None:
+    """Summarise one file; None when it is neither a recording nor a session that loopkit knows."""
+    try:
+        stat = path.stat()
+    except OSError:
+        return None
+    changed = datetime.fromtimestamp(stat.st_mtime, UTC).astimezone()
+    if path.suffix == ".json" and stat.st_size > _QUICK_BYTES:
+        return None
+    try:
+        with open_recording(path) as recorded:
+            return _summary(path, changed, recorded)
+    except ImportFormatError as error:
+        return RunSummary(path, changed, damaged=str(error)) if path.suffix == ".jsonl" else None
+    except UserError as error:
+        return RunSummary(path, changed, damaged=str(error))
+    except Exception as error:  # noqa: BLE001  # whatever a broken file does to a reader, the others are still listed
+        return RunSummary(path, changed, damaged=f"{type(error).__name__}: {error}")
+
+
+def summary_data(run: RunSummary) -> dict[str, Any]:
+    """Return a summary as a JSON object; the time is ISO 8601."""
+    data = dataclasses.asdict(run)
+    return {**data, "path": str(run.path), "when": run.when.isoformat(timespec="seconds")}
+
+
+def bundled_recordings() -> list[Path]:
+    """Return the recordings that come with the package."""
+    return sorted(_BUNDLED.glob("*.jsonl"))

@@ -1,0 +1,341 @@
+"""A run as one JSON object and as plain text: what `loopkit show` prints (DESIGN §6).
+
+Both are drawn from the timeline, so that they can't disagree with the interfaces. Values in the JSON object are as
+recorded; the text holds safe words only.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from loopkit.debugger.display import arguments_line, json_text, one_line, visible
+from loopkit.debugger.nodes import CallNode, IterationNode, LoopNode
+from loopkit.debugger.rows import RowText, Tone, call_state, outcome_text, row_text, seconds_text, tokens_text
+from loopkit.debugger.timeline import Timeline
+from loopkit.encoding import encode, encode_tagged
+from loopkit.events import Event, Unrecognised
+from loopkit.messages import Usage
+from loopkit.outcomes import (
+    Approve,
+    Cancelled,
+    Complete,
+    Deny,
+    LoopDetected,
+    MaxIterations,
+    Modify,
+    Respond,
+    StopCondition,
+    TerminationReason,
+    Timeout,
+    UnknownTool,
+)
+
+OWN_FORMAT = "loopkit"
+_OUTCOMES: dict[type, str] = {
+    Complete: "complete",
+    StopCondition: "stop_condition",
+    MaxIterations: "max_iterations",
+    LoopDetected: "loop_detected",
+    Timeout: "timeout",
+    UnknownTool: "unknown_tool",
+    Cancelled: "cancelled",
+}
+_DECISIONS: dict[type, str] = {Approve: "approved", Deny: "denied", Modify: "edited", Respond: "answered"}
+_LABEL_CELLS = 18
+_MEASURE_CELLS = 17
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """A run in figures; None where the recording does not say.
+
+    Args:
+        iterations, tool_calls: of the whole tree; of a foreign session those of its root agent.
+        depth: levels of agents below the root.
+        runs: sub-agents, on all levels.
+        cost: in US dollars.
+        seconds: from the first event to the last.
+    """
+
+    iterations: int
+    tool_calls: int
+    depth: int
+    runs: int
+    warnings: int
+    errors: int
+    denied: int
+    edited: int
+    input_tokens: int | None
+    output_tokens: int | None
+    cost: float | None
+    seconds: float | None
+
+
+def totals(timeline: Timeline, source_format: str = OWN_FORMAT) -> Totals:
+    """Count a run (DESIGN §6).
+
+    Args:
+        source_format: `loopkit`, or the name of the foreign format that the run was read from.
+    """
+    loops = list(timeline.loops.values())
+    counted = loops if source_format == OWN_FORMAT else loops[:1]
+    usage = timeline.usage
+    known = bool(usage.input_tokens or usage.output_tokens) or not usage.unreported
+    started = loops[0].started_at if loops else None
+    return Totals(
+        iterations=sum(len(loop.iterations) for loop in counted),
+        tool_calls=sum(len(iteration.calls) for loop in counted for iteration in loop.iterations),
+        depth=timeline.depth,
+        runs=max(0, len(loops) - 1),
+        warnings=timeline.warnings,
+        errors=timeline.errors,
+        denied=timeline.denied,
+        edited=timeline.edited,
+        input_tokens=usage.input_tokens if known else None,
+        output_tokens=usage.output_tokens if known else None,
+        cost=None,
+        seconds=None if started is None or (not timeline.t and source_format != OWN_FORMAT) else timeline.t - started,
+    )
+
+
+def outcome_name(loop: LoopNode | None) -> str:
+    """Return how a loop ended as a word for machines: a termination reason, `failed` or `unfinished`."""
+    if loop is None:
+        return "unfinished"
+    if loop.failure is not None:
+        return "failed"
+    return "unfinished" if loop.reason is None else reason_name(loop.reason)
+
+
+def reason_name(reason: TerminationReason) -> str:
+    """Return a termination reason as a word for machines, such as `max_iterations`."""
+    return _OUTCOMES[type(reason)]
+
+
+def run_report(timeline: Timeline, run_id: str | None = None, source_format: str = OWN_FORMAT) -> dict[str, Any]:
+    """Return the object that `loopkit show --json` prints: `run`, `totals` and the root's `iterations`.
+
+    A call's sub-agents stand in its `runs`, each with its own `iterations`.
+
+    Args:
+        run_id: the id in the recording's header, or the foreign session's own; None when there is none.
+        source_format: `loopkit`, or the name of a foreign format.
+    """
+    root = timeline.root
+    counted = totals(timeline, source_format)
+    return {
+        "run": {
+            "id": run_id,
+            "agent": root.agent if root else None,
+            "model": _model(root),
+            "source_format": source_format,
+            "outcome": outcome_name(root),
+            "outcome_text": outcome_text(root) if root else "unfinished",
+        },
+        "totals": {name: getattr(counted, name) for name in Totals.__dataclass_fields__},
+        "iterations": [iteration_data(iteration) for iteration in root.iterations] if root else [],
+    }
+
+
+def _model(loop: LoopNode | None) -> str | None:
+    if loop is None:
+        return None
+    return loop.started.model or next((item.model for item in loop.iterations if item.model), None)
+
+
+def _usage_data(usage: Usage | None) -> tuple[int | None, int | None]:
+    return (None, None) if usage is None else (usage.input_tokens, usage.output_tokens)
+
+
+def iteration_data(iteration: IterationNode) -> dict[str, Any]:
+    """Return one iteration as a JSON object, its calls and their sub-agents included."""
+    message = iteration.message
+    input_tokens, output_tokens = _usage_data(iteration.usage)
+    return {
+        "iteration": iteration.number,
+        "model": iteration.model or iteration.loop.started.model,
+        "messages": iteration.message_count,
+        "text": message.text if message else None,
+        "stop_reason": iteration.stop_reason.value if iteration.stop_reason else None,
+        "interrupted": iteration.interrupted,
+        "failed_attempts": len(iteration.attempts),
+        "input_tokens": input_tokens,
+        "output_tokens": output_tokens,
+        "seconds": iteration.seconds,
+        "warnings": [encode(warning) for warning in iteration.warnings],
+        "calls": [_call_data(call) for call in iteration.calls],
+    }
+
+
+def _call_data(call: CallNode) -> dict[str, Any]:
+    decision = call.decision
+    return {
+        "id": call.id,
+        "provider_id": call.provider_id,
+        "name": call.name,
+        "arguments": call.arguments,
+        "raw_arguments": call.raw_arguments,
+        "edited_arguments": call.edited_arguments,
+        "problems": [str(problem) for problem in call.problems],
+        "status": call.status.value,
+        "cause": call.cause,
+        "decision": None if decision is None else _DECISIONS[type(decision)],
+        "decided_by": call.decided_by,
+        "result": call.content,
+        "is_error": call.is_error,
+        "seconds": call.seconds,
+        "waited_seconds": call.waited_seconds,
+        "runs": [_run_data(loop) for loop in call.children],
+    }
+
+
+def _run_data(loop: LoopNode) -> dict[str, Any]:
+    return {
+        "path": loop.path,
+        "agent": loop.agent,
+        "model": _model(loop),
+        "outcome": outcome_name(loop),
+        "input_tokens": loop.subtree_usage.input_tokens,
+        "output_tokens": loop.subtree_usage.output_tokens,
+        "iterations": [iteration_data(iteration) for iteration in loop.iterations],
+    }
+
+
+# ── text ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def text_report(timeline: Timeline) -> Iterator[str]:
+    """Yield the timeline as plain, aligned lines."""
+    for words, _ in toned_report(timeline):
+        yield words
+
+
+def toned_report(timeline: Timeline) -> Iterator[tuple[str, Tone]]:
+    """As `text_report`, with what a colour may add to each line."""
+    for row in timeline.rows:
+        words = row_text(row)
+        yield text_line(words), words.tone
+
+
+def heading(timeline: Timeline, run_id: str | None = None, source_format: str = OWN_FORMAT) -> str:
+    """Return what a run is as one safe line: agent, model, format and id."""
+    root = timeline.root
+    words = [root.agent if root else "empty run", _model(root) or "", source_format, run_id or ""]
+    return one_line("  ·  ".join(word for word in words if word), 400)
+
+
+def text_line(words: RowText) -> str:
+    """Return a row as one plain line: iteration, mark, label, measures, then what it is about."""
+    indent = "  " * words.level
+    label = pad(words.label, _LABEL_CELLS - len(indent))
+    measures = f"{words.right:>{_MEASURE_CELLS}}"
+    state = f"  [{words.state}]" if words.state else ""
+    return f"{words.number:>4} {indent}{words.mark} {label} {measures}  {words.detail}{state}".rstrip()
+
+
+def totals_text(timeline: Timeline, source_format: str = OWN_FORMAT) -> str:
+    """Return a run's figures as one line."""
+    counted = totals(timeline, source_format)
+    words = [_count(counted.iterations, "iteration"), _count(counted.tool_calls, "call")]
+    for number, singular in (
+        (counted.runs, "sub-agent"),
+        (counted.warnings, "warning"),
+        (counted.errors, "error"),
+    ):
+        if number:
+            words.append(_count(number, singular))
+    words += [f"{number} {word}" for number, word in ((counted.denied, "denied"), (counted.edited, "edited")) if number]
+    words.append(tokens_text(timeline.usage))
+    if counted.seconds is not None:
+        words.append(seconds_text(counted.seconds))
+    return ", ".join(words)
+
+
+def iteration_report(iteration: IterationNode) -> Iterator[str]:
+    """Yield one iteration in full: the answer, and each call with its decision and result."""
+    measures = f"{tokens_text(iteration.usage)} {seconds_text(iteration.seconds)}".strip()
+    yield f"iteration {iteration.number} of {visible(iteration.loop.path)} ({visible(iteration.loop.agent)}), {measures}"
+    if iteration.message_count is not None:
+        yield f"request: {_count(iteration.message_count, 'message')}"
+    for failure in iteration.attempts:
+        yield f"attempt failed: {one_line(failure.message)}"
+    if iteration.interrupted is not None:
+        yield f"interrupted: {one_line(iteration.interrupted)}"
+    message = iteration.message
+    for title, text in (
+        ("reasoning", message.reasoning if message else ""),
+        ("answer", message.text if message else ""),
+        ("refusal", (message.refusal or "") if message else ""),
+    ):
+        if text:
+            yield f"{title}:"
+            yield from _indented(visible(text))
+    for call in iteration.calls:
+        yield ""
+        yield from _call_report(call)
+
+
+def _call_report(call: CallNode) -> Iterator[str]:
+    yield f"call {call.iteration.number}.{call.position} {one_line(call.name)}  {call_state(call)}".rstrip()
+    yield "  arguments:"
+    arguments = json_text(call.arguments) if call.raw_arguments is None else visible(call.raw_arguments)
+    yield from _indented(arguments, "    ")
+    for problem in call.problems:
+        yield f"  problem: {one_line(str(problem))}"
+    if call.edited_arguments is not None:
+        yield f"  edited by {one_line(call.decided_by or 'somebody')}:"
+        yield from _indented(json_text(call.edited_arguments), "    ")
+    elif call.decision is not None:
+        yield f"  {_DECISIONS[type(call.decision)]} by {one_line(call.decided_by or 'somebody')}"
+    for loop in call.children:
+        yield f"  sub-agent {visible(loop.path)} ({one_line(loop.agent)}): {outcome_text(loop)}"
+    if call.content is not None:
+        yield "  error:" if call.is_error else "  result:"
+        yield from _indented(visible(call.content), "    ")
+
+
+def event_data(event: Event) -> dict[str, Any]:
+    """Return an event as a JSON object: envelope first, then its own fields."""
+    data = dict(event.fact.data) if isinstance(event.fact, Unrecognised) else encode_tagged(event.fact)
+    return {
+        "seq": event.seq,
+        "t": event.t,
+        "loop": event.loop,
+        "iteration": event.iteration,
+        "type": event.type,
+        **{name: value for name, value in data.items() if name != "type"},
+    }
+
+
+def event_line(event: Event) -> str:
+    """Return an event as one safe line."""
+    data = event.fact.data if isinstance(event.fact, Unrecognised) else encode(event.fact)
+    place = pad(f"{one_line(event.loop)} {event.iteration}", 12)
+    return f"{event.seq:>6} {event.t:>9.3f}  {place}  {pad(one_line(event.type), 18)} {arguments_line(data)}".rstrip()
+
+
+def pad(text: str, cells: int) -> str:
+    """Fill a text up to a width in terminal cells; wide characters count two."""
+    return text + " " * max(0, cells - width(text))
+
+
+def width(text: str) -> int:
+    """Return how many terminal cells a safe text takes."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if unicodedata.combining(letter) else 2 if unicodedata.east_asian_width(letter) in "WF" else 1
+        for letter in text
+    )
+
+
+def _count(number: int, singular: str) -> str:
+    return f"{number:,} {singular}" if number == 1 else f"{number:,} {singular}s"
+
+
+def _indented(text: str, indent: str = "  ") -> Iterator[str]:
+    for line in text.split("\n"):
+        yield (indent + line).rstrip()

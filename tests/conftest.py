@@ -1,0 +1,21 @@
+"""What every test can rely on: both event loops, and no network beyond this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from loopkit.testing import no_network
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request: pytest.FixtureRequest) -> str:
+    """Run each async test on asyncio and on trio."""
+    return str(request.param)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _no_network_beyond_loopback() -> Iterator[None]:
+    with no_network(allow_loopback=True):
+        yield

@@ -1,0 +1,229 @@
+"""The one way into a recording: each event is on disk as a whole line, or not at all, before `append` returns."""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, Self
+
+from loopkit.errors import RecordingDamaged, RecordingError
+from loopkit.events import ROOT, Event, LoopFailed, LoopFinished
+from loopkit.recording.header import SNIFFED_BYTES, Header, header_line, looks_like_recording
+from loopkit.recording.lines import event_line
+from loopkit.recording.lock import WriteLock
+from loopkit.recording.reader import PathLike, Recording, newer, read_recording
+
+
+class Recorder:
+    """Writes one run into one file; safe to use from several threads.
+
+    Args:
+        path: the file; nothing is touched before `start`.
+        if_exists: what to do about a recording that is there already: `fail`, or `replace` it.
+
+    Attributes:
+        path: the file.
+        size: bytes written, all of them whole lines.
+        last_seq: number of the last event written, 0 before the first.
+        notice: what a person should know about the file, such as a torn tail that was cut, or None.
+    """
+
+    def __init__(self, path: PathLike, *, if_exists: Literal["fail", "replace"] = "fail") -> None:
+        self.path = Path(path)
+        self.size = 0
+        self.last_seq = 0
+        self.notice: str | None = None
+        self._if_exists = if_exists
+        self._descriptor: int | None = None
+        self._lock: WriteLock | None = None
+        self._guard = threading.Lock()
+        self._before_next = b""
+        self._state: Literal["new", "open", "closed"] = "new"
+
+    @classmethod
+    def continue_from(cls, path: PathLike) -> Recorder:
+        """Open an unfinished recording to append to it; a torn tail is cut, and `notice` says so (spec/faults.md j1, j4).
+
+        Raises:
+            RecordingInUse: somebody else writes it.
+            RecordingNewer: a later format wrote it.
+            RecordingDamaged: it is damaged before its end.
+            RecordingError: it is finished, or can't be read or written.
+        """
+        recorder = cls(path)
+        read_recording(path)  # says in one line what is not a recording, before anything is locked
+        recorder._open(os.O_RDWR | os.O_APPEND)
+        try:
+            recorder._take_up()
+        except BaseException:
+            recorder.close()
+            raise
+        return recorder
+
+    def start(self, header: Header) -> None:
+        """Create the file and its folders, take the lock, write the header.
+
+        Raises:
+            RecordingInUse: somebody else writes it.
+            RecordingError: something is there already, or the file can't be written.
+        """
+        if self._state != "new":
+            raise RecordingError(f"{self.path}: this recorder was started before; make one for each run")
+        line = header_line(header)
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+        except (OSError, ValueError) as error:
+            raise self._unwritable(error) from None
+        self._open(os.O_RDWR | os.O_APPEND | os.O_CREAT)
+        try:
+            self._make_room()
+            with self._guard:
+                self._write(line, "nothing was recorded")
+        except BaseException:
+            self.close()
+            raise
+
+    def append(self, event: Event) -> None:
+        """Write one event with one `write`; when it fails, the file is as it was and the same event may be tried again.
+
+        Raises:
+            RecordingError: the file can't be written, or the event holds what JSON can't.
+            ValueError: it is not the next event of its run.
+        """
+        try:
+            line = event_line(event)
+        except ValueError as error:
+            raise RecordingError(f"{self.path}: event {event.seq} ({event.type}) can't be written: {error}") from None
+        with self._guard:
+            if event.seq != self.last_seq + 1:
+                raise ValueError(f"event {event.seq} can't follow event {self.last_seq}")
+            self._write(line, f"event {event.seq} was not recorded")
+            self.last_seq = event.seq
+
+    def close(self) -> None:
+        """Give the file and its lock up; may be called again."""
+        with self._guard:
+            self._state = "closed"
+            descriptor, self._descriptor = self._descriptor, None
+            lock, self._lock = self._lock, None
+            try:
+                if lock is not None:
+                    lock.release()
+            finally:
+                if descriptor is not None:
+                    os.close(descriptor)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _open(self, flags: int) -> None:
+        self._refuse_special_file()
+        try:
+            self._descriptor = os.open(self.path, flags | getattr(os, "O_CLOEXEC", 0), 0o666)
+        except (OSError, ValueError) as error:
+            raise self._unwritable(error) from None
+        try:
+            self._lock = WriteLock(self.path, self._descriptor)
+        except BaseException:
+            self.close()
+            raise
+        self.notice = self._lock.notice
+        self._state = "open"
+
+    def _refuse_special_file(self) -> None:
+        try:
+            mode = self.path.stat().st_mode
+        except (OSError, ValueError):
+            return
+        if stat.S_ISDIR(mode):
+            raise RecordingError(f"{self.path}: is a folder; name a file in it")
+        if not stat.S_ISREG(mode):
+            raise RecordingError(f"{self.path}: is not a regular file; name another")
+
+    def _make_room(self) -> None:
+        assert self._descriptor is not None
+        first_bytes = os.pread(self._descriptor, SNIFFED_BYTES, 0)
+        if not first_bytes:
+            return
+        if not looks_like_recording(first_bytes):
+            raise RecordingError(f"{self.path}: holds something that is not a recording; name another file")
+        if self._if_exists == "fail":
+            raise RecordingError(
+                f'{self.path}: already holds a recording; name another file, or say if_exists="replace"'
+            )
+        os.ftruncate(self._descriptor, 0)
+
+    def _take_up(self) -> None:
+        assert self._descriptor is not None
+        # read again: only under the lock is what stands there final
+        recording = read_recording(self.path)
+        _require_unfinished(recording)
+        found = os.fstat(self._descriptor).st_size
+        if recording.size < found:
+            os.ftruncate(self._descriptor, recording.size)
+            self.notice = (
+                f"{self.path}: its last line was never finished; {found - recording.size} bytes of it were cut"
+            )
+        if os.pread(self._descriptor, 1, recording.size - 1) != b"\n":
+            self._before_next = b"\n"
+        self.size = recording.size
+        self.last_seq = recording.events[-1].seq if recording.events else 0
+
+    def _write(self, line: bytes, consequence: str) -> None:
+        descriptor = self._descriptor
+        if descriptor is None:
+            raise RecordingError(f"{self.path}: is not open for recording; {consequence}")
+        rest = memoryview(self._before_next + line)
+        size = self.size + len(rest)
+        try:
+            while rest:
+                rest = rest[_written(descriptor, rest) :]
+        except BaseException as error:
+            self._roll_back(descriptor)
+            if isinstance(error, OSError):
+                raise RecordingError(
+                    f"{self.path}: can't be written ({error.strerror}); {consequence}, what was before is whole: "
+                    "free space and try again, or stop the run"
+                ) from None
+            raise
+        self._before_next = b""
+        self.size = size
+
+    def _roll_back(self, descriptor: int) -> None:
+        try:
+            os.ftruncate(descriptor, self.size)
+        except OSError:
+            # the piece stays; the next line must not be glued to it
+            self.size = os.fstat(descriptor).st_size
+            self._before_next = b"\n"
+
+    def _unwritable(self, error: Exception) -> RecordingError:
+        reason = error.strerror if isinstance(error, OSError) else error
+        return RecordingError(
+            f"{self.path}: can't be written ({reason}); name a file in a folder that you may write to"
+        )
+
+
+def _written(descriptor: int, rest: memoryview) -> int:
+    count = os.write(descriptor, rest)
+    if count == 0:
+        raise OSError(0, "the system took none of it")
+    return count
+
+
+def _require_unfinished(recording: Recording) -> None:
+    if recording.newer:
+        raise newer(recording.path, recording.header)
+    if recording.damage:
+        first = recording.damage[0]
+        raise RecordingDamaged(str(recording.path), first.line, first.reason)
+    if any(event.loop == ROOT and isinstance(event.fact, (LoopFinished, LoopFailed)) for event in recording.events):
+        raise RecordingError(f"{recording.path}: is finished and never changed; fork it instead")

@@ -36,13 +36,21 @@ def run(options: argparse.Namespace) -> int:
             continue
         code = max(code, 1 if findings else 0)
         results.append(
-            {"file": file, "sound": not findings, "findings": [{"line": f.line, "message": f.message} for f in findings]}
+            {
+                "file": file,
+                "sound": not findings,
+                "findings": [{"line": f.line, "message": f.message} for f in findings],
+            }
         )
         if options.json:
             continue
         print(f"{one_line(file)}: {'sound' if not findings else f'{len(findings)} found'}")
         for finding in findings:
-            print(f"  line {finding.line}: {one_line(finding.message, 400)}" if finding.line else f"  {one_line(finding.message, 400)}")
+            print(
+                f"  line {finding.line}: {one_line(finding.message, 400)}"
+                if finding.line
+                else f"  {one_line(finding.message, 400)}"
+            )
     if options.json:
         print_json(results)
     return code

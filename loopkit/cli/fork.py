@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from loopkit.errors import UserError
-from loopkit.outcomes import DENIED_WITHOUT_REASON, Approve, Deny, Modify, Respond, ToolApproval
+
+if TYPE_CHECKING:
+    from loopkit.outcomes import ToolApproval
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,9 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", metavar="FILE", help="default: a new file in the recordings folder")
     change = parser.add_mutually_exclusive_group(required=True)
     change.add_argument("--approve", action="store_true", help="the call runs as the model asked for it")
-    change.add_argument(
-        "--deny", metavar="REASON", nargs="?", const=DENIED_WITHOUT_REASON, help="the call does not run"
-    )
+    change.add_argument("--deny", metavar="REASON", nargs="?", const="", help="the call does not run")
     change.add_argument("--arguments", metavar="JSON", help="the call runs with these arguments")
     change.add_argument("--result", metavar="TEXT", help="the model gets this text in the tool's place")
     parser.add_argument("--error", action="store_true", help="with --result: it is an error")
@@ -53,12 +53,14 @@ def _place(text: str) -> int | str:
 
 
 def _edit(options: argparse.Namespace) -> ToolApproval:
+    from loopkit.outcomes import Approve, Deny, Modify, Respond
+
     if options.error and options.result is None:
         raise UserError("--error goes with --result")
     if options.approve:
         return Approve()
     if options.deny is not None:
-        return Deny(options.deny)
+        return Deny(options.deny) if options.deny else Deny()
     if options.result is not None:
         return Respond(options.result, is_error=options.error)
     return Modify(_arguments(options.arguments))
@@ -72,5 +74,5 @@ def _arguments(text: str) -> dict[str, Any]:
     except ValueError as error:
         raise UserError(f"--arguments is not JSON: {error}") from None
     if not isinstance(value, dict):
-        raise UserError(f"--arguments has to be a JSON object such as '{{\"path\": \"a.txt\"}}', not {text[:80]}")
+        raise UserError(f'--arguments has to be a JSON object such as \'{{"path": "a.txt"}}\', not {text[:80]}')
     return value

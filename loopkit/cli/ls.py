@@ -10,6 +10,7 @@ from loopkit.cli.output import print_json, print_toned
 
 if TYPE_CHECKING:
     from loopkit.debugger.library import RunSummary
+    from loopkit.debugger.rows import Tone
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,3 +39,73 @@ def run(options: argparse.Namespace) -> int:
         return 0
     print_toned(_table(runs))
     return 0
+
+
+_COLUMNS = ("when", "agent", "model", "it", "calls", "tok", "$", "outcome", "notes", "file")
+_RIGHT = {"it", "calls", "tok", "$"}
+_WIDEST = {"agent": 24, "model": 24, "outcome": 32}
+
+
+def _table(runs: list[RunSummary]) -> list[tuple[str, Tone]]:
+    from loopkit.debugger.report import pad, width
+
+    rows = [_COLUMNS, *(_cells(run) for run in runs)]
+    widths = [max(width(row[place]) for row in rows) for place in range(len(_COLUMNS))]
+    lines: list[tuple[str, Tone]] = []
+    tones: list[Tone] = ["muted", *(_tone(run) for run in runs)]
+    for row, tone in zip(rows, tones, strict=True):
+        cells = [
+            " " * (size - width(cell)) + cell if name in _RIGHT else pad(cell, size)
+            for name, cell, size in zip(_COLUMNS, row, widths, strict=True)
+        ]
+        lines.append(("  ".join(cells).rstrip(), tone))
+    return lines
+
+
+def _cells(run: RunSummary) -> tuple[str, ...]:
+    from loopkit.debugger.display import one_line
+
+    if run.damaged is not None:
+        figures = ("-", "-", "-", "-")
+    else:
+        figures = (
+            str(run.iterations),
+            str(run.calls),
+            _thousands(run.tokens),
+            "-" if run.cost is None else f"{run.cost:.2f}",
+        )
+    return (
+        run.when.strftime("%Y-%m-%d %H:%M"),
+        one_line(run.agent or "-", _WIDEST["agent"]),
+        one_line(run.model or "-", _WIDEST["model"]),
+        *figures,
+        one_line(run.outcome_text, _WIDEST["outcome"]),
+        _notes(run),
+        one_line(run.path.name),
+    )
+
+
+def _notes(run: RunSummary) -> str:
+    from loopkit.debugger.display import one_line
+
+    if run.damaged is not None:
+        return one_line(run.damaged, 100)
+    marks = ((run.warnings, "⚠"), (run.errors, "✗"), (run.denied, "⊘"), (run.edited, "✎"))
+    words = [f"{mark} {number}" for number, mark in marks if number]
+    if run.parent is not None:
+        words.append(f"⑂ at {run.forked_at}" if run.forked_at is not None else "⑂")
+    if run.source_format not in (None, "loopkit"):
+        words.append(run.source_format or "")
+    return " ".join(words) or "-"
+
+
+def _thousands(tokens: int | None) -> str:
+    if tokens is None:
+        return "-"
+    return str(tokens) if tokens < 1000 else f"{tokens / 1000:.0f}k"
+
+
+def _tone(run: RunSummary) -> Tone:
+    if run.damaged is not None or run.outcome == "failed":
+        return "bad"
+    return "plain" if run.outcome in ("complete", "stop_condition") else "warning"

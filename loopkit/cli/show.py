@@ -38,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
         elif options.json:
             from loopkit.debugger.report import run_report
 
-            print_json(run_report(recorded.timeline, recorded.run_id, recorded.source_format))
+            print_json(run_report(recorded.timeline, _run_id(recorded), recorded.source_format))
         else:
             _show_timeline(recorded)
     return 0
@@ -74,6 +74,10 @@ def _show_iteration(recorded: OpenedRun, options: argparse.Namespace) -> None:
 def _show_timeline(recorded: OpenedRun) -> None:
     from loopkit.debugger.report import heading, toned_report, totals_text
 
-    print_toned([(heading(recorded.timeline, recorded.run_id, recorded.source_format), "plain")])
+    print_toned([(heading(recorded.timeline, _run_id(recorded), recorded.source_format), "plain")])
     print_toned(toned_report(recorded.timeline))
     print_toned([(totals_text(recorded.timeline, recorded.source_format), "plain")])
+
+
+def _run_id(recorded: OpenedRun) -> str | None:
+    return recorded.header.run if recorded.header is not None else None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -106,3 +105,34 @@ def summary_data(run: RunSummary) -> dict[str, Any]:
 def bundled_recordings() -> list[Path]:
     """Return the recordings that come with the package."""
     return sorted(_BUNDLED.glob("*.jsonl"))
+
+
+def _summary(path: Path, changed: datetime, recorded: OpenedRun) -> RunSummary:
+    timeline, header = recorded.timeline, recorded.header
+    counted = totals(timeline, recorded.source_format)
+    known = counted.input_tokens is not None and counted.output_tokens is not None
+    return RunSummary(
+        path=path,
+        when=_local_time(header.created) if header is not None else changed,
+        run_id=header.run if header is not None else None,
+        agent=timeline.root.agent if timeline.root else None,
+        model=run_model(timeline.root),
+        iterations=counted.iterations,
+        calls=counted.tool_calls,
+        tokens=(counted.input_tokens or 0) + (counted.output_tokens or 0) if known else None,
+        cost=counted.cost,
+        outcome=outcome_name(timeline.root),
+        outcome_text=outcome_text(timeline.root) if timeline.root else "unfinished",
+        warnings=counted.warnings,
+        errors=counted.errors,
+        denied=counted.denied,
+        edited=counted.edited,
+        parent=header.parent if header is not None else None,
+        forked_at=header.fork_seq if header is not None else None,
+        source_format=recorded.source_format,
+    )
+
+
+def _local_time(created: str) -> datetime:
+    when = datetime.fromisoformat(created)
+    return (when if when.tzinfo else when.replace(tzinfo=UTC)).astimezone()

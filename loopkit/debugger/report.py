@@ -130,7 +130,7 @@ def run_report(timeline: Timeline, run_id: str | None = None, source_format: str
         "run": {
             "id": run_id,
             "agent": root.agent if root else None,
-            "model": _model(root),
+            "model": run_model(root),
             "source_format": source_format,
             "outcome": outcome_name(root),
             "outcome_text": outcome_text(root) if root else "unfinished",
@@ -140,7 +140,7 @@ def run_report(timeline: Timeline, run_id: str | None = None, source_format: str
     }
 
 
-def _model(loop: LoopNode | None) -> str | None:
+def run_model(loop: LoopNode | None) -> str | None:
     if loop is None:
         return None
     return loop.started.model or next((item.model for item in loop.iterations if item.model), None)
@@ -196,7 +196,7 @@ def _run_data(loop: LoopNode) -> dict[str, Any]:
     return {
         "path": loop.path,
         "agent": loop.agent,
-        "model": _model(loop),
+        "model": run_model(loop),
         "outcome": outcome_name(loop),
         "input_tokens": loop.subtree_usage.input_tokens,
         "output_tokens": loop.subtree_usage.output_tokens,
@@ -223,7 +223,7 @@ def toned_report(timeline: Timeline) -> Iterator[tuple[str, Tone]]:
 def heading(timeline: Timeline, run_id: str | None = None, source_format: str = OWN_FORMAT) -> str:
     """Return what a run is as one safe line: agent, model, format and id."""
     root = timeline.root
-    words = [root.agent if root else "empty run", _model(root) or "", source_format, run_id or ""]
+    words = [root.agent if root else "empty run", run_model(root) or "", source_format, run_id or ""]
     return one_line("  ·  ".join(word for word in words if word), 400)
 
 

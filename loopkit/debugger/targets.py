@@ -19,11 +19,12 @@ from loopkit.agent import Agent
 from loopkit.debugger.display import one_line
 from loopkit.errors import AgentPathError, UserError
 
-_PACKAGE = Path(__file__).resolve().parents[1]
 _NOT_THE_USERS = tuple(
     str(Path(path).resolve()) + os.sep
-    for path in {*(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")), _PACKAGE}
-    if path
+    for path in (
+        *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")),
+        str(Path(__file__).parents[1]),
+    )
 )
 
 

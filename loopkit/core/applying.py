@@ -116,6 +116,7 @@ def _model_replied(state: LoopState, fact: e.ModelReplied) -> LoopState:
     return state.changed(
         phase=Phase.RESPONDED,
         response=fact,
+        last_reply=fact,
         calls=tuple(states),
         undecided=len(states),
         usage=state.usage + (UNREPORTED_USAGE if fact.usage is None else fact.usage),

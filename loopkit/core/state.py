@@ -132,6 +132,7 @@ class LoopState:
         fingerprint: hash chain over settings, tools and `sendable`.
         iteration: the current one, 0 before the first; equals the model calls made once it was requested.
         requests: model calls made.
+        response: the answer that is being worked on; `last_reply` stays when it is done with.
         calls: of the current response, in call order.
         requested, undecided, next_start, running: counters over `calls`.
         completed: handlers of the current response that ended, in that order.
@@ -155,6 +156,7 @@ class LoopState:
     clock_read_for: int = 0
     usage: Usage = NO_USAGE
     response: ModelReplied | None = None
+    last_reply: ModelReplied | None = None
     stop_answer: StopAnswered | None = None
     calls: tuple[CallState, ...] = ()
     requested: int = 0

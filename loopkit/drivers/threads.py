@@ -56,12 +56,26 @@ def _submit(job: Callable[[], None]) -> None:
 
 
 class _Outcome:
-    __slots__ = ("abandoned", "error", "value")
+    __slots__ = ("abandoned", "ended", "error", "lock", "value")
 
     def __init__(self) -> None:
         self.value: Any = None
         self.error: BaseException | None = None
+        self.lock = threading.Lock()
+        self.ended = False
         self.abandoned = False
+
+    def end(self) -> bool:
+        """Note that the function ended; return whether nobody waits any more."""
+        with self.lock:
+            self.ended = True
+            return self.abandoned
+
+    def abandon(self) -> bool:
+        """Note that nobody waits any more; return whether the function had ended already."""
+        with self.lock:
+            self.abandoned = True
+            return self.ended
 
 
 async def run_in_thread(function: Callable[[], Any], ended_late: Callable[[BaseException | None], None]) -> Any:
@@ -85,7 +99,7 @@ async def run_in_thread(function: Callable[[], Any], ended_late: Callable[[BaseE
             outcome.value = context.run(function)
         except BaseException as error:  # noqa: BLE001  # a tool's SystemExit must not end the worker (9.4)
             outcome.error = error
-        if outcome.abandoned:
+        if outcome.end():
             ended_late(outcome.error)
         else:
             wake(done.set)
@@ -94,7 +108,8 @@ async def run_in_thread(function: Callable[[], Any], ended_late: Callable[[BaseE
     try:
         await done.wait()
     except BaseException:
-        outcome.abandoned = True
+        if outcome.abandon():
+            ended_late(outcome.error)
         raise
     if outcome.error is not None:
         error, outcome.error = outcome.error, None

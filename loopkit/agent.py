@@ -1,0 +1,128 @@
+"""An agent: a model, its tools, its prompt and its settings, ready to be run or debugged."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from loopkit.core.config import ToolLoopConfig
+from loopkit.core.depth import LoopDepth
+from loopkit.drivers.parts import LoopParts, messages_of
+from loopkit.drivers.result import ToolLoopResult
+from loopkit.drivers.run import Watcher
+from loopkit.drivers.tool_loop import run_parts
+from loopkit.errors import LoopkitError
+from loopkit.messages import Message
+from loopkit.providers.named import provider_named
+from loopkit.providers.protocol import Provider
+from loopkit.recording.writer import Recorder
+from loopkit.tools.definition import Tool
+from loopkit.tools.registry import ToolRegistry
+
+
+class Agent:
+    """A model with tools.
+
+    Args:
+        provider: a provider, or a `provider:model` string such as `openai:gpt-5-mini`.
+        tools: decorated or plain functions, or a registry.
+        system: the system prompt, put before the messages of each run.
+        name: how timelines call it.
+        config: limits and callbacks.
+        settings: what the provider's request takes beside messages and tools (temperature, max_tokens, tool_choice
+            …); a forced tool choice is automatic again after the first answer.
+
+    Raises:
+        AgentBuildError: the parts contradict each other.
+    """
+
+    def __init__(
+        self,
+        provider: Provider | str,
+        *,
+        tools: ToolRegistry | Sequence[Tool | Callable[..., Any]] = (),
+        system: str | None = None,
+        name: str = "agent",
+        config: ToolLoopConfig | None = None,
+        **settings: Any,
+    ) -> None:
+        self.provider = provider_named(provider) if isinstance(provider, str) else provider
+        self.registry = tools if isinstance(tools, ToolRegistry) else ToolRegistry(tools)
+        self.system = system
+        self.name = name
+        self.config = config or ToolLoopConfig()
+        self.settings = settings
+
+    @property
+    def model(self) -> str | None:
+        return self.provider.model
+
+    def __repr__(self) -> str:
+        return f"Agent({self.name!r}, model={self.model!r}, tools={list(self.registry.names)})"
+
+    def parts(self, task: str | Sequence[Message], ctx: LoopDepth | None = None) -> LoopParts:
+        """Return what a run of this agent is made of."""
+        prompt = () if self.system is None else (Message.system(self.system),)
+        return LoopParts(
+            self.provider,
+            self.registry,
+            (*prompt, *messages_of(task)),
+            self.config,
+            ctx,
+            self.name,
+            self.settings,
+        )
+
+    async def run(
+        self,
+        task: str | Sequence[Message],
+        *,
+        recorder: Recorder | None = None,
+        ctx: LoopDepth | None = None,
+        watcher: Watcher | None = None,
+    ) -> ToolLoopResult:
+        """Run the agent on a task, in the caller's own event loop; see `loopkit.tool_loop`."""
+        return await run_parts(self.parts(task, ctx), recorder=recorder, watcher=watcher)
+
+    def run_sync(
+        self,
+        task: str | Sequence[Message],
+        *,
+        recorder: Recorder | None = None,
+        ctx: LoopDepth | None = None,
+        backend: str = "asyncio",
+    ) -> ToolLoopResult:
+        """Run the agent on a task from code that is not async, also inside a synchronous tool.
+
+        Args:
+            backend: `asyncio` or `trio`.
+
+        Raises:
+            LoopkitError: an event loop is running in this thread already, as in a notebook's cell.
+        """
+        import anyio  # noqa: PLC0415  # loaded with the first run
+
+        if _inside_event_loop():
+            raise LoopkitError(
+                "run_sync can't be used where an event loop is running (a notebook, an async function): "
+                "write `await agent.run(...)`"
+            )
+        return anyio.run(lambda: self.run(task, recorder=recorder, ctx=ctx), backend=backend)
+
+
+def _inside_event_loop() -> bool:
+    if "asyncio" in sys.modules:
+        import asyncio  # noqa: PLC0415  # only where it is loaded already
+
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            pass
+        else:
+            return True
+    if "trio" in sys.modules:
+        import trio  # noqa: PLC0415  # only where it is loaded already
+
+        return trio.lowlevel.in_trio_run()
+    return False

@@ -1,0 +1,434 @@
+"""Drives one loop: feeds the core's inputs, appends what it derives, starts and cancels what it wants.
+
+Every change goes through `post`, `settle` and `close`, which hold the run's lock and never wait, so that decisions
+and stops may come from any thread. Tasks are started in the loop's own event loop only.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import anyio
+from anyio.abc import TaskGroup
+
+from loopkit import events as e
+from loopkit.core.depth import deeper
+from loopkit.core.loop import LoopCore
+from loopkit.core.state import AskDecision, CallModel, CallPhase, Effect, Phase, ReadClock, RunTool
+from loopkit.drivers.parts import LoopParts
+from loopkit.drivers.performing import perform
+from loopkit.drivers.run import CallScope, Run
+from loopkit.drivers.stopwatch import Stopwatch
+from loopkit.drivers.waking import current_waker
+from loopkit.errors import DecisionNotAccepted
+from loopkit.messages import Message, Reasoning, Text, Usage
+from loopkit.outcomes import Approve, Modify, ToolApproval
+from loopkit.providers.protocol import Delta, ReasoningDelta, TextDelta
+
+
+class LoopDriver:
+    """One loop of a run.
+
+    Args:
+        core: its machine, when a fork goes on with it; a new loop gets one in `begin`.
+        started_by: the call that started this loop, or None for a root.
+    """
+
+    def __init__(
+        self, run: Run, path: str, parts: LoopParts, core: LoopCore | None = None, started_by: CallScope | None = None
+    ) -> None:
+        self.run = run
+        self.path = path
+        self.provider = parts.provider
+        self.registry = parts.registry
+        self.config = parts.config
+        self.context = deeper(parts.context)
+        self.parent = None if started_by is None else started_by.driver
+        self.parent_call = None if started_by is None else started_by.call
+        if core is not None:
+            self.core = core
+        self.raised: BaseException | None = None
+        self.tool_exceptions: dict[str, BaseException] = {}
+        self.children: dict[str, list[LoopDriver]] = {}
+        self.subtree_usage = Usage()
+        self.held = False
+        self._ordinals: dict[str, int] = {}
+        self._issued: frozenset[Effect] = frozenset()
+        self._scopes: dict[Effect, anyio.CancelScope] = {}
+        self._passed_gates: set[str] = set()
+        self._partial: list[Delta] = []
+        self._thread = threading.get_ident()
+        self._wake = current_waker()
+        self._tasks: TaskGroup | None = None
+        self._changed = anyio.Event()
+        self._inline: Effect | None = None
+        self._free_for_inline = False
+        self.stopwatch = Stopwatch(run.clock)
+        self._timed: bool = self.config.timeout is not None or (self.parent is not None and self.parent._timed)
+        self._clock_started: anyio.Event | None = None
+
+    # ── inputs ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def begin(self, fact: e.LoopStarted) -> None:
+        """Append the loop's first event."""
+        with self.run.lock:
+            self.core = LoopCore.started(self.path, fact)
+            self.run.append(self, fact)
+
+    def post(self, fact: e.Input, effect: Effect | None = None, *, last: bool = False) -> bool:
+        """Take in an input and all that follows from it.
+
+        Args:
+            effect: what the input answers; if that is not wanted any more, nothing is appended.
+            last: the caller does nothing after this, so the next effect may run in its place.
+
+        Returns:
+            whether the input was taken.
+        """
+        with self.run.lock:
+            if self.finished or (effect is not None and effect not in self.core.wants):
+                return False
+            self._free_for_inline = self._free_for_inline or last
+            self.run.append(self, fact)
+            self.settle()
+            return True
+
+    def expect_late_end(self) -> None:
+        """Keep the recording open for a handler that was abandoned and still runs."""
+        with self.run.lock:
+            self.run.late_handlers += 1
+
+    def post_late(self, call: str, outcome: str) -> None:
+        """Record that an abandoned handler ended after all (spec/loop.md 9.3)."""
+        with self.run.lock:
+            self.run.late_handlers -= 1
+            if self.run.broken is None and not self.run.closed:
+                self.run.append(self, e.ToolEndedLate(call, outcome))
+            if not self.run.drivers:
+                self.run.close()
+
+    def decide(self, call: str, version: int, decision: ToolApproval, by: str, verdict: e.CallVerdict) -> None:
+        """Take somebody's decision on a version of a call.
+
+        Raises:
+            DecisionNotAccepted: late, twice, for another version, or with arguments that don't fit; but for the last,
+                the refusal stands in the log.
+        """
+        with self.run.lock:
+            if isinstance(decision, Modify) and verdict.problems:
+                raise DecisionNotAccepted("; ".join(str(problem) for problem in verdict.problems))
+            if self.post(e.Decided(call, version, decision, by, verdict), AskDecision(call, version)):
+                return
+            state = self.core.state.call_state(call)
+            if self.finished:
+                raise DecisionNotAccepted(f"{call} can't be decided any more: its loop has ended")
+            reason = (
+                "this call does not wait for a decision any more"
+                if state is None or state.phase is not CallPhase.REQUESTED
+                else f"the call is at version {state.version}, the decision was on {version}"
+            )
+            self.run.append(self, e.DecisionRefused(call, version, by, reason))
+            raise DecisionNotAccepted(reason)
+
+    # ── what follows ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def finished(self) -> bool:
+        return self.core.state.finished is not None
+
+    def settle(self) -> None:
+        """Append what is due, up to a gate that somebody stops at, and start what is wanted."""
+        if self.held and self._at_open_turn():
+            self.signal()
+            return
+        while True:
+            self._append_due()
+            if self.finished:
+                break
+            fact = self._answer_at_once()
+            if fact is None:
+                break
+            self.run.append(self, fact)
+        if self._timed:
+            self._update_clock()
+        if self.finished:
+            self.leave()
+        self._reconcile()
+
+    def _at_open_turn(self) -> bool:
+        state = self.core.state
+        ends = state.commanded_stop is not None or state.ending is not None or state.failure is not None
+        return state.phase is Phase.TURN and not ends
+
+    def _append_due(self) -> None:
+        core, run = self.core, self.run
+        while (fact := core.due()) is not None:
+            if run.watcher is not None and self._stands_at_gate():
+                return
+            if isinstance(fact, e.IterationStarted):
+                self._passed_gates.clear()
+                self.tool_exceptions.clear()
+                self._ordinals.clear()
+            run.append(self, fact)
+
+    def _stands_at_gate(self) -> bool:
+        assert self.run.watcher is not None
+        for gate in self.core.gates():
+            if gate not in self._passed_gates:
+                self._passed_gates.add(gate)
+                by = self.run.watcher.stops_at(self.path, gate)
+                if by is not None:
+                    self.run.append(self, e.Paused(gate, by))
+                    return True
+        return False
+
+    def _answer_at_once(self) -> e.Input | None:
+        """Return an input for something newly wanted that needs no task, or None."""
+        for effect in sorted(self.core.wants - self._issued, key=_order):
+            if self.run.prepared is not None:
+                recorded = self.run.prepared.answer(self.path, effect)
+                if recorded is not None:
+                    return recorded
+            if isinstance(effect, ReadClock):
+                return e.ClockRead(round(self.stopwatch.elapsed(), 6))
+            if isinstance(effect, AskDecision) and self.config.on_tool_call is None:
+                decided = self._decision_of_watcher(effect)
+                if decided is not None:
+                    return decided
+        return None
+
+    def _decision_of_watcher(self, effect: AskDecision) -> e.Decided | None:
+        if self.run.watcher is None:
+            return e.Decided(effect.call, effect.version, Approve(), "default")
+        call = self.core.state.call_state(effect.call)
+        assert call is not None
+        decided = self.run.watcher.decide(self, call)
+        if decided is None:
+            self._issued |= {effect}
+            return None
+        return e.Decided(effect.call, effect.version, decided[0], decided[1])
+
+    def offer_to_watcher(self, effect: AskDecision) -> None:
+        """Let whoever watches decide, after `on_tool_call` had nothing to say."""
+        with self.run.lock:
+            decided = self._decision_of_watcher(effect)
+            if decided is not None:
+                self.post(decided, effect, last=True)
+
+    def _reconcile(self) -> None:
+        """Start what is wanted and was not issued, cancel what runs and is not wanted any more."""
+        if threading.get_ident() != self._thread:
+            self._wake(self._reconcile_here)
+            return
+        wants = self.core.wants
+        if wants != self._issued:
+            new = sorted(wants - self._issued, key=_order)
+            for effect in self._scopes.keys() - wants:
+                self._scopes[effect].cancel()
+            self._issued = wants
+            for effect in new:
+                self._issue(effect)
+        self.signal()
+
+    def _reconcile_here(self) -> None:
+        with self.run.lock:
+            if self._tasks is not None:
+                self._reconcile()
+
+    def _issue(self, effect: Effect) -> None:
+        if self._free_for_inline and self._inline is None:
+            self._free_for_inline = False
+            self._inline = effect
+        elif self._tasks is not None:
+            self._tasks.start_soon(self._perform, effect)
+
+    def signal(self) -> None:
+        """Wake the task that drives; in the loop's own thread only."""
+        if not self._changed.is_set():
+            self._changed.set()
+
+    # ── the task that drives ─────────────────────────────────────────────────────────────────────────────────────────
+
+    async def drive(self) -> None:
+        """Run the loop to its end.
+
+        Raises:
+            BaseException: the caller's own cancellation or interruption, after the log was closed.
+        """
+        self.run.drivers.add(self)
+        try:
+            async with anyio.create_task_group() as tasks:
+                self._tasks = tasks
+                if self.config.timeout is not None:
+                    tasks.start_soon(self._watch_timeout)
+                try:
+                    await self._drive_effects()
+                except BaseException as error:
+                    self.stop("caller", type(error).__name__ if isinstance(error, Exception) else None)
+                    raise
+                finally:
+                    tasks.cancel_scope.cancel()
+        except BaseExceptionGroup as group:
+            raise _plain(group) from None
+        finally:
+            self._tasks = None
+            self.run.drivers.discard(self)
+
+    async def _drive_effects(self) -> None:
+        with self.run.lock:
+            self._free_for_inline = True
+            self.settle()
+        while not self.finished:
+            if self.run.broken is not None:
+                raise self.run.broken
+            effect, self._inline = self._inline, None
+            if effect is not None:
+                await self._perform(effect, inline=True)
+                continue
+            with self.run.lock:
+                self._free_for_inline = True
+                if self._changed.is_set():
+                    self._changed = anyio.Event()
+                if self.finished or self.run.broken is not None:
+                    continue
+            await self._changed.wait()
+
+    async def _perform(self, effect: Effect, *, inline: bool = False) -> None:
+        with anyio.CancelScope() as scope:
+            with self.run.lock:
+                if effect not in self.core.wants:
+                    return
+                self._scopes[effect] = scope
+            try:
+                await perform(self, effect, inline=inline)
+            finally:
+                self._scopes.pop(effect, None)
+
+    # ── time ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _watch_timeout(self) -> None:
+        limit = self.config.timeout_seconds
+        assert limit is not None
+        while True:
+            remaining = limit - self.stopwatch.elapsed()
+            if remaining > 0:
+                await anyio.sleep(remaining)
+            with self.run.lock:
+                elapsed = self.stopwatch.elapsed()
+                if elapsed >= limit:
+                    self.close(e.ClockRead(round(elapsed, 6)), "timeout")
+                    return
+                self._clock_started = None if self.stopwatch.running else anyio.Event()
+            if self._clock_started is not None:
+                await self._clock_started.wait()
+
+    def _update_clock(self) -> None:
+        """Hold the stopwatch while nothing of the subtree works, here and above (spec/loop.md 4.5)."""
+        self.stopwatch.run(self._works())
+        if self.stopwatch.running and self._clock_started is not None:
+            self._wake(self._clock_started.set)
+        if self.parent is not None and self.parent._timed:
+            self.parent._update_clock()
+
+    def _works(self) -> bool:
+        state = self.core.state
+        if state.phase is Phase.MODEL:
+            return True
+        for call in state.calls:
+            if call.phase is CallPhase.RUNNING:
+                children = self.children.get(call.key)
+                if not children or any(child._works() for child in children):
+                    return True
+        return False
+
+    # ── ends ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def stop(self, by: str, reason: str | None = None) -> None:
+        """End the loop at once, as cancelled; does nothing once it has ended."""
+        self.close(e.RunStopped(by, reason), "stopped" if by != "parent" else "parent ended")
+
+    def close(self, trigger: e.Input, cause: str) -> None:
+        """End the loop and all below it: descendants first, then what runs, then the loop (spec/loop.md 7.4, 9.3)."""
+        with self.run.lock:
+            if self.finished or self.run.broken is not None:
+                return
+            for children in list(self.children.values()):
+                for child in list(children):
+                    child.close(e.RunStopped("parent"), "parent ended")
+            self.run.append(self, trigger)
+            state = self.core.state
+            if state.phase is Phase.MODEL:
+                self.run.append(self, e.ModelInterrupted(cause, self.partial_message()))
+            for call in state.calls:
+                if call.phase is CallPhase.RUNNING:
+                    self.run.append(self, e.ToolAbandoned(call.key, cause))
+            self.settle()
+
+    def leave(self) -> None:
+        """Take an ended loop out of the tree of open ones."""
+        parent = self.parent
+        self.subtree_usage += self.core.state.usage
+        if parent is None or self.parent_call is None:
+            return
+        siblings = parent.children.get(self.parent_call, [])
+        if self in siblings:
+            siblings.remove(self)
+            if not siblings:
+                del parent.children[self.parent_call]
+            parent.subtree_usage += self.subtree_usage
+            self.run.open_runs -= 1
+            if parent._timed:
+                parent._update_clock()
+
+    # ── what performers and children ask ─────────────────────────────────────────────────────────────────────────────
+
+    def runs_call(self, key: str) -> bool:
+        """Say whether a call's handler is running and wanted."""
+        return RunTool(key) in self.core.wants
+
+    def next_ordinal(self, call: str) -> int:
+        """Return the place of the next child loop among those of a call, from 1."""
+        self._ordinals[call] = self._ordinals.get(call, 0) + 1
+        return self._ordinals[call]
+
+    def adopt(self, child: LoopDriver) -> None:
+        """Take a child loop into the tree."""
+        assert child.parent_call is not None
+        self.children.setdefault(child.parent_call, []).append(child)
+
+    def begin_answer(self) -> None:
+        """Forget the pieces of the last answer."""
+        self._partial = []
+
+    def streamed(self, delta: Delta) -> None:
+        """Keep a piece of the answer that is coming in, and tell who watches."""
+        self._partial.append(delta)
+        if self.run.watcher is not None:
+            self.run.watcher.streamed(self.path, self.core.state.iteration, delta)
+
+    def partial_message(self) -> Message | None:
+        """Return the words received so far, without calls: a partial call must never run (spec/loop.md 3.9)."""
+        text = "".join(delta.text for delta in self._partial if isinstance(delta, TextDelta))
+        reasoning = "".join(delta.text for delta in self._partial if isinstance(delta, ReasoningDelta))
+        parts = (*((Reasoning(reasoning),) if reasoning else ()), *((Text(text),) if text else ()))
+        return Message("assistant", parts) if parts else None
+
+    def call_soon(self, callback: Callable[[], None]) -> None:
+        """Run a callback in the loop's own event loop."""
+        self._wake(callback)
+
+
+def _order(effect: Effect) -> tuple[int, Any]:
+    if isinstance(effect, (AskDecision, RunTool)):
+        return 1, int(effect.call.rpartition(".")[2])
+    return (0, 0) if isinstance(effect, (ReadClock, CallModel)) else (2, 0)
+
+
+def _plain(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Return the one exception of a group; public functions never raise a group of one (spec/loop.md 9.5)."""
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error

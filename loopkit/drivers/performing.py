@@ -1,0 +1,248 @@
+"""Does what a loop wants: asks the model, the callbacks and the tools, and posts what they said."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from loopkit import events as e
+from loopkit.core.config import ApprovalContext, StopContext
+from loopkit.core.state import AskDecision, AskStopCondition, CallModel, Effect, RunTool
+from loopkit.drivers.result import response_of
+from loopkit.drivers.run import CallScope, current_call
+from loopkit.drivers.threads import run_in_thread
+from loopkit.errors import ProviderError
+from loopkit.messages import ChatResponse, JSONObject, ToolCall
+from loopkit.outcomes import Approve, Deny, Modify, Respond, Stop, ToolApproval
+from loopkit.providers.protocol import ChatRequest, Delta
+from loopkit.tools.output import failure_text, output_text
+
+if TYPE_CHECKING:
+    from loopkit.drivers.loop_driver import LoopDriver
+    from loopkit.tools.definition import Tool
+    from loopkit.tools.registry import ToolRegistry
+
+
+async def perform(driver: LoopDriver, effect: Effect, *, inline: bool) -> None:
+    """Carry out an effect and post its outcome; exceptions of agents' code are outcomes.
+
+    Args:
+        inline: the caller does nothing after this, so what follows may run in its place.
+    """
+    match effect:
+        case CallModel():
+            await _call_model(driver, effect, inline=inline)
+        case RunTool():
+            await _run_tool(driver, effect, inline=inline)
+        case AskDecision():
+            await _ask_decision(driver, effect, inline=inline)
+        case AskStopCondition():
+            await _ask_stop_condition(driver, effect, inline=inline)
+
+
+def failure_of(error: BaseException) -> e.Failure:
+    """Return an exception as the log keeps it."""
+    if isinstance(error, ProviderError):
+        return e.Failure(type(error).__name__, str(error), error.status, error.retry_after, error.request_id)
+    return e.Failure(type(error).__name__, str(error))
+
+
+def verdict_on(registry: ToolRegistry, name: str, arguments: JSONObject) -> e.CallVerdict:
+    """Return the schema check of a call's arguments; an unknown tool has no schema to fail."""
+    tool = registry.get(name)
+    return e.CallVerdict() if tool is None else e.CallVerdict(tool.problems(arguments))
+
+
+# ── the model ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def _call_model(driver: LoopDriver, effect: CallModel, *, inline: bool) -> None:
+    state = driver.core.state
+    settings = state.started.settings
+    if effect.iteration > 1 and _forces_tool(settings.get("tool_choice")):
+        settings = {name: value for name, value in settings.items() if name != "tool_choice"}
+    request = ChatRequest(state.sendable, driver.registry.definitions, settings)
+    pieces: list[float] = []
+    clock = driver.run.clock
+    began = clock()
+    driver.begin_answer()
+
+    def emit(delta: Delta) -> None:
+        pieces.extend((round(clock() - began, 4), len(delta.text)))
+        driver.streamed(delta)
+
+    try:
+        response = await driver.provider.respond(request, emit)
+    except Exception as error:  # noqa: BLE001  # whatever a provider raises ends the loop with that exception (9.2)
+        driver.raised = error
+        driver.post(e.ModelAttemptFailed(effect.attempt, failure_of(error)), effect, last=inline)
+        return
+    driver.post(_reply(driver, response, tuple(pieces)), effect, last=inline)
+
+
+def _forces_tool(choice: object) -> bool:
+    return choice is not None and choice not in ("auto", "none")
+
+
+def _reply(driver: LoopDriver, response: ChatResponse, pieces: tuple[float, ...]) -> e.ModelReplied:
+    verdicts = tuple(
+        e.CallVerdict() if call.raw_arguments is not None else verdict_on(driver.registry, call.name, call.arguments)
+        for call in response.tool_calls
+    )
+    return e.ModelReplied(
+        response.message,
+        response.usage,
+        response.stop_reason,
+        response.raw_stop_reason,
+        response.model,
+        response.request_id,
+        verdicts,
+        pieces,
+    )
+
+
+# ── callbacks ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@functools.lru_cache(maxsize=64)
+def _takes_context(callback: Callable[..., Any]) -> bool:
+    try:
+        parameters = inspect.signature(callback).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return len(positional) >= 2 or any(p.kind is p.VAR_POSITIONAL for p in parameters)
+
+
+async def _ask_decision(driver: LoopDriver, effect: AskDecision, *, inline: bool) -> None:
+    call = driver.core.state.call_state(effect.call)
+    assert call is not None
+    tool = driver.registry.get(call.call.name)
+    context = ApprovalContext(
+        driver.core.state.iteration,
+        driver.path,
+        effect.call,
+        None if tool is None else tool.definition.parameters,
+        call.problems,
+        driver.core.state.messages_so_far,
+    )
+    try:
+        approval = await ask_on_tool_call(driver.config.on_tool_call, call.call, context)
+    except Exception as error:  # noqa: BLE001  # an exception in the callback ends the loop with it (4.4)
+        driver.raised = error
+        driver.post(e.CallbackFailed("on_tool_call", failure_of(error)), effect, last=inline)
+        return
+    if approval is None:
+        driver.offer_to_watcher(effect)
+        return
+    verdict = e.CallVerdict()
+    if isinstance(approval, Modify):
+        verdict = verdict_on(driver.registry, call.call.name, approval.arguments)
+    driver.post(e.Decided(effect.call, effect.version, approval, "on_tool_call", verdict), effect, last=inline)
+
+
+async def ask_on_tool_call(callback: Any, call: ToolCall, context: ApprovalContext) -> ToolApproval | None:
+    """Return what `on_tool_call` says of a call; None leaves the decision to whoever watches (spec/loop.md 4.1).
+
+    Raises:
+        TypeError: it said something that is no approval.
+    """
+    said = callback(call, context) if _takes_context(callback) else callback(call)
+    if inspect.isawaitable(said):
+        said = await said
+    if said is not None and not isinstance(said, (Approve, Deny, Modify, Respond)):
+        raise TypeError(f"on_tool_call must return Approve, Deny, Modify, Respond or None, not {said!r}")
+    return said
+
+
+async def _ask_stop_condition(driver: LoopDriver, effect: AskStopCondition, *, inline: bool) -> None:
+    state = driver.core.state
+    assert state.response is not None
+    context = StopContext(
+        state.iteration, response_of(state.response), state.usage, state.tool_calls_executed, state.last_tool_results
+    )
+    try:
+        answer = await ask_stop_when(driver.config.stop_when, context)
+    except Exception as error:  # noqa: BLE001  # an exception in the callback ends the loop with it
+        driver.raised = error
+        driver.post(e.CallbackFailed("stop_when", failure_of(error)), effect, last=inline)
+        return
+    driver.post(answer, effect, last=inline)
+
+
+async def ask_stop_when(callback: Any, context: StopContext) -> e.StopAnswered:
+    """Return what `stop_when` says of a response (spec/loop.md 3.8)."""
+    said = callback(context)
+    if inspect.isawaitable(said):
+        said = await said
+    return e.StopAnswered(True, said.reason) if isinstance(said, Stop) else e.StopAnswered(False)
+
+
+# ── tools ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def _run_tool(driver: LoopDriver, effect: RunTool, *, inline: bool) -> None:
+    call = driver.core.state.call_state(effect.call)
+    assert call is not None
+    tool = driver.registry.get(call.call.name)
+    assert tool is not None
+    token = current_call.set(CallScope(driver, effect.call))
+    try:
+        if tool.definition.timeout is not None:
+            async with anyio.create_task_group() as timing:
+                timing.start_soon(_watch_tool, driver, effect, tool.definition.timeout)
+                fact = await _outcome(driver, effect, tool, call.arguments)
+                timing.cancel_scope.cancel()
+        else:
+            fact = await _outcome(driver, effect, tool, call.arguments)
+    finally:
+        current_call.reset(token)
+    if not driver.post(fact, effect, last=inline):
+        driver.expect_late_end()
+        driver.post_late(effect.call, _late_words(fact))
+
+
+async def _outcome(driver: LoopDriver, effect: RunTool, tool: Tool, arguments: JSONObject) -> e.Input:
+    try:
+        value = await _call_handler(driver, effect, tool, arguments)
+        content, is_error = output_text(value)
+    except (Exception, SystemExit) as error:  # noqa: BLE001  # a handler's exception is a result for the model (9.1)
+        if driver.config.maximum_consecutive_errors is not None:
+            driver.tool_exceptions[effect.call] = error
+        return e.ToolFailed(effect.call, failure_of(error), failure_text(error))
+    return e.ToolReturned(effect.call, content, is_error)
+
+
+async def _call_handler(driver: LoopDriver, effect: RunTool, tool: Tool, arguments: JSONObject) -> Any:
+    keywords = tool.arguments(arguments, driver.context)
+    if tool.is_async:
+        return await tool.function(**keywords)
+
+    def ended_late(error: BaseException | None) -> None:
+        driver.post_late(effect.call, "returned" if error is None else f"raised {type(error).__name__}")
+
+    running = True
+    try:
+        value = await run_in_thread(functools.partial(tool.function, **keywords), ended_late)
+        running = False
+    except (Exception, SystemExit):
+        running = False
+        raise
+    finally:
+        if running:
+            driver.expect_late_end()
+    return value
+
+
+async def _watch_tool(driver: LoopDriver, effect: RunTool, seconds: float) -> None:
+    await anyio.sleep(seconds)
+    words = f"The tool did not end within {seconds:g} s and is no longer waited for; it may still take effect."
+    driver.post(e.ToolAbandoned(effect.call, "tool timeout", words), effect)
+
+
+def _late_words(fact: e.Input) -> str:
+    return f"raised {fact.failure.type_name}" if isinstance(fact, e.ToolFailed) else "returned"

@@ -1,0 +1,177 @@
+"""One run: a tree of loops that share a log, a numbering and whoever watches."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Protocol
+
+from loopkit import __version__
+from loopkit import events as e
+from loopkit.core.state import CallState, Effect, LoopState
+from loopkit.errors import LoopClosed, TooManyRuns
+from loopkit.messages import Usage
+from loopkit.outcomes import ToolApproval
+from loopkit.providers.protocol import Delta
+from loopkit.recording.header import FORMAT, Header
+from loopkit.recording.writer import Recorder
+
+if TYPE_CHECKING:
+    from loopkit.drivers.loop_driver import LoopDriver
+
+
+class Watcher(Protocol):
+    """Who stands at the gates of a run and hears what happens; every method is called under the run's lock.
+
+    Nothing here may block or raise.
+    """
+
+    def stops_at(self, loop: str, gate: str) -> str | None:
+        """Say who wants the loop to stand at this gate, or None to pass."""
+        ...
+
+    def decide(self, driver: LoopDriver, call: CallState) -> tuple[ToolApproval, str] | None:
+        """Decide on a call at once and say who decided, or None to leave it pending for a person."""
+        ...
+
+    def happened(self, event: e.Event) -> None:
+        """Hear of an event that stands in the log."""
+        ...
+
+    def streamed(self, loop: str, iteration: int, delta: Delta) -> None:
+        """Hear of a piece of an answer; pieces are not recorded."""
+        ...
+
+
+class Prepared(Protocol):
+    """Inputs that are known beforehand: a recording's, when a run is replayed or forked."""
+
+    def answer(self, loop: str, effect: Effect) -> e.Input | None:
+        """Return the recorded input for an effect, or None to perform it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class CallScope:
+    """Where a handler runs: what a loop that it starts is linked to (spec/loop.md 7.4)."""
+
+    driver: LoopDriver
+    call: str
+
+
+current_call: ContextVar[CallScope | None] = ContextVar("loopkit_current_call", default=None)
+
+
+def new_run_id() -> str:
+    """Return an id that sorts by time and that two machines don't share."""
+    return f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{os.urandom(4).hex()}"  # noqa: TID251  # the driver is where time enters
+
+
+def new_header(parent: str | None = None, fork_seq: int | None = None, run_id: str | None = None) -> Header:
+    """Return the header of a run that starts now."""
+    return Header(
+        format=FORMAT,
+        loopkit=__version__,
+        run=run_id or new_run_id(),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),  # noqa: TID251  # the driver is where time enters
+        parent=parent,
+        fork_seq=fork_seq,
+    )
+
+
+@dataclass(eq=False)
+class Run:
+    """A tree of loops on its way.
+
+    Args:
+        header: what the recording says of the run.
+        recorder: where events are kept, or None.
+        watcher: who stands at the gates, or None for an unattended run.
+        prepared: inputs that are known beforehand, or None.
+        inherited: states of loops that a fork's prefix left, by path; each is taken up once.
+        clock: monotonic seconds.
+        seq: number of the last event.
+        carried_seconds: what a fork's prefix took; `t` goes on from there.
+        max_runs, max_concurrent_runs: limits of the root's configuration (spec/loop.md 2).
+    """
+
+    header: Header
+    recorder: Recorder | None = None
+    watcher: Watcher | None = None
+    prepared: Prepared | None = None
+    inherited: dict[str, LoopState] = field(default_factory=dict)
+    clock: Callable[[], float] = time.monotonic
+    seq: int = 0
+    carried_seconds: float = 0.0
+    max_runs: int = 100
+    max_concurrent_runs: int = 16
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    open_runs: int = 0
+    started_runs: int = 0
+    usage: Usage = field(default_factory=Usage)
+    drivers: set[LoopDriver] = field(default_factory=set)
+    broken: BaseException | None = None
+    closed: bool = False
+    late_handlers: int = 0
+    started_at: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.started_at = self.clock() - self.carried_seconds
+
+    def start(self) -> None:
+        """Write the header."""
+        if self.recorder is not None:
+            self.recorder.start(self.header)
+
+    def append(self, driver: LoopDriver, fact: e.Fact) -> None:
+        """Write a fact ahead, then change the loop's state, then tell who watches."""
+        if self.broken is not None:
+            raise self.broken
+        event = e.Event(
+            self.seq + 1, round(self.clock() - self.started_at, 6), driver.path, driver.core.iteration_of(fact), fact
+        )
+        if self.recorder is not None:
+            try:
+                self.recorder.append(event)
+            except BaseException as error:
+                self.broken = error
+                for other in self.drivers:
+                    other.call_soon(other.signal)
+                raise
+        self.seq += 1
+        if isinstance(fact, e.ModelReplied) and fact.usage is not None:
+            self.usage += fact.usage
+        driver.core.apply(event)
+        if self.watcher is not None:
+            self.watcher.happened(event)
+
+    def admit(self, driver: LoopDriver, call: str) -> str:
+        """Let a call start a child loop and return the child's path.
+
+        Raises:
+            LoopClosed: the call has ended; a loop that attaches late is refused (spec/loop.md 7.4).
+            TooManyRuns: the tree's limits are reached (spec/loop.md 2).
+        """
+        if not driver.runs_call(call):
+            raise LoopClosed(f"the call {call} has ended; a loop can't be started in it any more")
+        if self.started_runs >= self.max_runs:
+            raise TooManyRuns(f"this run has started {self.started_runs} sub-agents, its limit (max_runs)")
+        if self.open_runs >= self.max_concurrent_runs:
+            raise TooManyRuns(f"{self.open_runs} sub-agents are open, the limit (max_concurrent_runs)")
+        self.started_runs += 1
+        self.open_runs += 1
+        return e.child_path(call, driver.next_ordinal(call))
+
+    def close(self) -> None:
+        """Close the recording; while abandoned handlers still run it stays open for their late ends (spec/loop.md 9.3)."""
+        with self.lock:
+            if self.closed or (self.late_handlers and self.broken is None):
+                return
+            self.closed = True
+            if self.recorder is not None:
+                self.recorder.close()

@@ -1,0 +1,173 @@
+"""Runs a loop in the caller's own task, from its start to its result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from loopkit import events as e
+from loopkit.core.config import ToolLoopConfig
+from loopkit.core.depth import LoopDepth, check_depth
+from loopkit.core.loop import LoopCore
+from loopkit.drivers.loop_driver import LoopDriver
+from loopkit.drivers.parts import LoopParts, messages_of
+from loopkit.drivers.result import ToolLoopResult, response_of
+from loopkit.drivers.run import CallScope, Run, Watcher, current_call, new_header
+from loopkit.errors import LoopkitError, ToolError
+from loopkit.messages import ChatResponse, Message
+from loopkit.providers.protocol import Provider
+from loopkit.recording.writer import Recorder
+from loopkit.tools.registry import ToolRegistry
+
+
+async def tool_loop(  # noqa: PLR0917  # the seed's own signature
+    provider: Provider,
+    registry: ToolRegistry,
+    messages: str | Sequence[Message],
+    config: ToolLoopConfig | None = None,
+    ctx: LoopDepth | None = None,
+    recorder: Recorder | None = None,
+) -> ToolLoopResult:
+    """Ask the model, run the tools that it asks for, feed the results back, until it ends (spec/loop.md 1, 3).
+
+    Args:
+        provider: who answers.
+        registry: the tools; a plain sequence of functions is fine too.
+        messages: a string (one user message) or a history.
+        config: limits and callbacks.
+        ctx: what handlers get, one level deeper; None is depth 0, never tracked.
+        recorder: where the run is kept; a loop started inside a tool call is kept with its parent's.
+
+    Returns:
+        how it ended; a timeout, a stop or a detected loop is a result, not an exception.
+
+    Raises:
+        MaxDepthExceeded: the context is too deep; nothing else happens then.
+        ProviderError: the model's provider failed.
+        Exception: whatever a callback of the configuration raised.
+    """
+    parts = LoopParts(
+        provider,
+        registry if isinstance(registry, ToolRegistry) else ToolRegistry(registry),
+        messages_of(messages),
+        config or ToolLoopConfig(),
+        ctx,
+    )
+    return await run_parts(parts, recorder=recorder)
+
+
+async def run_parts(
+    parts: LoopParts, *, recorder: Recorder | None = None, watcher: Watcher | None = None
+) -> ToolLoopResult:
+    """Run a loop: as a child of the tool call that this runs in, or as the root of a new run."""
+    check_depth(parts.context, parts.config.max_depth)
+    scope = current_call.get()
+    if scope is not None:
+        if recorder is not None:
+            raise LoopkitError("a loop started inside a tool call is recorded with its parent's run: give no recorder")
+        return await _run_child(parts, scope.driver, scope.call)
+    run = Run(
+        new_header(),
+        recorder,
+        watcher,
+        max_runs=parts.config.max_runs,
+        max_concurrent_runs=parts.config.max_concurrent_runs,
+    )
+    return await run_root(run, parts)
+
+
+async def run_root(
+    run: Run, parts: LoopParts, *, driver_made: Callable[[LoopDriver], None] | None = None
+) -> ToolLoopResult:
+    """Run the root loop of a run that has no events yet.
+
+    Args:
+        driver_made: called with the driver before its first event, so that somebody can stop or decide.
+    """
+    run.start()
+    driver = LoopDriver(run, e.ROOT, parts)
+    try:
+        if driver_made is not None:
+            driver_made(driver)
+        driver.begin(parts.started(None))
+        await driver.drive()
+    finally:
+        run.close()
+    return outcome(driver)
+
+
+async def continue_root(
+    run: Run, parts: LoopParts, *, driver_made: Callable[[LoopDriver], None] | None = None
+) -> ToolLoopResult:
+    """Go on with the root loop that a fork's prefix left."""
+    driver = LoopDriver(run, e.ROOT, parts, LoopCore(run.inherited.pop(e.ROOT)))
+    try:
+        if driver_made is not None:
+            driver_made(driver)
+        await driver.drive()
+    finally:
+        run.close()
+    return outcome(driver)
+
+
+async def _run_child(parts: LoopParts, parent: LoopDriver, call: str) -> ToolLoopResult:
+    run = parent.run
+    with run.lock:
+        path = run.admit(parent, call)
+        inherited = run.inherited.pop(path, None)
+        driver = LoopDriver(
+            run, path, parts, None if inherited is None else LoopCore(inherited), CallScope(parent, call)
+        )
+        parent.adopt(driver)
+        try:
+            if inherited is None:
+                driver.begin(parts.started(call))
+            elif driver.finished:
+                driver.leave()
+                return outcome(driver)
+        except BaseException:
+            driver.leave()
+            raise
+    await driver.drive()
+    return outcome(driver)
+
+
+def outcome(driver: LoopDriver) -> ToolLoopResult:
+    """Return the result of a loop that has ended.
+
+    Raises:
+        BaseException: what the loop failed with.
+    """
+    state = driver.core.state
+    finished = state.finished
+    if isinstance(finished, e.LoopFailed):
+        raise _exception(driver, finished.failure)
+    if finished is None:
+        raise driver.run.broken or LoopkitError(f"the loop {driver.path} did not end")
+    return ToolLoopResult(
+        response=last_response(driver),
+        iterations=finished.iterations,
+        total_usage=finished.usage,
+        termination_reason=finished.reason,
+        messages=state.history,
+        run_id=driver.run.header.run,
+        subtree_usage=driver.subtree_usage,
+    )
+
+
+def last_response(driver: LoopDriver) -> ChatResponse | None:
+    """Return the last answer that a model gave in a loop, or None."""
+    reply = driver.core.state.last_reply
+    return None if reply is None else response_of(reply)
+
+
+def _exception(driver: LoopDriver, failure: e.Failure) -> BaseException:
+    """Return the exception that a failed loop raises: as it was raised, several as one group (spec/loop.md 8.6)."""
+    if driver.raised is not None:
+        return driver.raised
+    raised = [
+        driver.tool_exceptions[call.key] for call in driver.core.state.calls if call.key in driver.tool_exceptions
+    ]
+    errors = [error if isinstance(error, Exception) else ToolError(repr(error)) for error in raised]
+    if len(errors) > 1:
+        return ExceptionGroup("several tools failed in one iteration", errors)
+    return errors[0] if errors else ToolError(failure.message)

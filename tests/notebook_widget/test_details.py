@@ -1,0 +1,50 @@
+"""What stands behind a row."""
+
+from __future__ import annotations
+
+from loopkit.debugger.nodes import Row, RowKind
+from loopkit.debugger.timeline import Timeline
+from loopkit_notebook.details import cut, row_detail
+
+from tests.notebook_widget.stories import Story, edited_story, finished_story
+
+
+def rows_of(story: Story, kind: RowKind) -> list[Row]:
+    return [row for row in Timeline(story.events).rows if row.kind is kind]
+
+
+def sections_of(row: Row) -> dict[str, str]:
+    return {section.name: section.text for section in row_detail(row).sections}
+
+
+def test_a_call_shows_arguments_result_and_who_decided() -> None:
+    approved, denied = rows_of(finished_story(), RowKind.CALL)
+    assert sections_of(approved)["arguments"] == '{\n  "path": "a.txt"\n}'
+    assert sections_of(approved)["result"] == "hello"
+    assert dict(row_detail(approved).facts)["decided by"].startswith("person")
+    assert sections_of(denied)["denied because"] == "not that one"
+
+
+def test_an_edited_call_shows_both_versions() -> None:
+    """spec/loop.md 4.3: the model's own arguments stay visible."""
+    sections = sections_of(rows_of(edited_story(), RowKind.CALL)[0])
+    assert "c.txt" in sections["arguments"]
+    assert "a.txt" in sections["the model asked for"]
+
+
+def test_every_kind_of_row_has_a_detail_with_safe_words() -> None:
+    for row in Timeline(finished_story(task="go\x1b[2J").events).rows:
+        detail = row_detail(row)
+        assert detail.title
+        assert detail.sections
+        assert "\x1b" not in detail.title + str(detail.facts)
+
+
+def test_a_cut_names_what_is_hidden() -> None:
+    assert cut("abcdef", 0, 4) == ("abcd", 2)
+    assert cut("abcdef", 4, 4) == ("ef", 0)
+
+
+def test_a_cut_piece_is_safe() -> None:
+    """spec/faults.md e6."""
+    assert cut("a\x1b]52;c\u202eb", 0, 99)[0] == "a␛]52;c\\u202eb"

@@ -7,7 +7,6 @@ import types
 import typing
 from collections.abc import Mapping
 from enum import Enum
-from functools import cache
 from typing import Any, Literal
 
 from hypothesis import strategies as st
@@ -41,7 +40,6 @@ def json_objects() -> st.SearchStrategy[dict[str, Any]]:
     return st.dictionaries(texts(), json_values(), max_size=3)
 
 
-@cache
 def instances(cls: type) -> st.SearchStrategy[Any]:
     """Any instance of a dataclass, every field drawn from its type hint."""
     hints = typing.get_type_hints(cls)

@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any
 
 from loopkit import __version__
 from loopkit.encoding import DecodingError, decode
@@ -69,9 +68,3 @@ def read_header(line: bytes) -> Header:
     if header.format < 1:
         raise DecodingError(f"format {header.format} was never written")
     return header
-
-
-def header_data(header: Header) -> dict[str, Any]:
-    """Return the header as plain JSON data, as its line holds it."""
-    data: dict[str, Any] = json.loads(header_line(header))
-    return data

@@ -83,10 +83,18 @@ class Recording:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line after the header, read."""
+    """One line after the header, read.
+
+    Args:
+        number: 1-based, in the file.
+        end: byte offset of what follows it; of the line itself when it is torn.
+        raw: its bytes.
+        content: what they are; a line out of sequence comes twice, as damage and as the event.
+    """
 
     number: int
     end: int
+    raw: bytes
     content: Event | Damage | TornTail
 
 
@@ -105,7 +113,8 @@ def read_recording(path: PathLike) -> Recording:
     events: list[Event] = []
     damage: list[Damage] = []
     torn: TornTail | None = None
-    with open_lines(path) as (header, whole, lines):
+    with open_lines(path) as (header, header_line, lines):
+        whole = len(header_line)
         for line in lines:
             match line.content:
                 case Event():
@@ -161,8 +170,8 @@ def newer(path: Path, header: Header) -> RecordingNewer:
 
 
 @contextmanager
-def open_lines(path: PathLike) -> Iterator[tuple[Header, int, Iterator[Line]]]:
-    """Open a recording: its header, the header's length in bytes, and its other lines, read as they are asked for.
+def open_lines(path: PathLike) -> Iterator[tuple[Header, bytes, Iterator[Line]]]:
+    """Open a recording: its header, the header's line, and its other lines, read as they are asked for.
 
     Raises:
         RecordingError: there is no recording at `path`, or it can't be read, in one line.
@@ -173,8 +182,8 @@ def open_lines(path: PathLike) -> Iterator[tuple[Header, int, Iterator[Line]]]:
         file = _open(path)
     with file:
         with _reading(path):
-            header, length = _header(path, file)
-        yield header, length, _lines(path, file, length, lenient=header.format > FORMAT)
+            header, line = _header(path, file)
+        yield header, line, _lines(path, file, len(line), lenient=header.format > FORMAT)
 
 
 @contextmanager
@@ -199,7 +208,7 @@ def _open(path: Path) -> BinaryIO:
     return path.open("rb")
 
 
-def _header(path: Path, file: BinaryIO) -> tuple[Header, int]:
+def _header(path: Path, file: BinaryIO) -> tuple[Header, bytes]:
     first_bytes = file.read(SNIFFED_BYTES)
     if not first_bytes:
         raise RecordingError(f"{path}: is empty; nothing was recorded in it")
@@ -210,7 +219,7 @@ def _header(path: Path, file: BinaryIO) -> tuple[Header, int]:
     if not line.endswith(b"\n"):
         raise RecordingError(f"{path}: ends within its header; nothing was recorded in it")
     try:
-        return read_header(line), len(line)
+        return read_header(line), line
     except DecodingError as error:
         raise RecordingDamaged(str(path), 1, str(error)) from None
 
@@ -226,14 +235,14 @@ def _lines(path: Path, file: BinaryIO, offset: int, *, lenient: bool) -> Iterato
                 event = read_event(line, lenient=lenient)
             except DecodingError as error:
                 if not line.endswith(b"\n"):
-                    yield Line(number, start, TornTail(number, start, len(line)))
+                    yield Line(number, start, line, TornTail(number, start, len(line)))
                     return
-                yield Line(number, offset, Damage(number, str(error)))
+                yield Line(number, offset, line, Damage(number, str(error)))
                 unreadable += 1
                 continue
             # an unreadable line held the next event, or a piece of it that was written again
             if not last < event.seq <= last + 1 + unreadable:
                 reason = f"event {last + 1} was due, event {event.seq} stands there"
-                yield Line(number, offset, Damage(number, reason))
-            yield Line(number, offset, event)
+                yield Line(number, offset, line, Damage(number, reason))
+            yield Line(number, offset, line, event)
             last, unreadable = event.seq, 0

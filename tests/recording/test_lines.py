@@ -16,7 +16,7 @@ from loopkit.messages import Message, ToolCall
 from loopkit.recording.lines import ENVELOPE, event_line, read_event
 from tests.strategies import events, instances, texts, unrecognised_facts
 
-quick = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+quick = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @pytest.mark.parametrize("cls", FACT_CLASSES.values(), ids=FACT_CLASSES)

@@ -1,0 +1,82 @@
+"""Says what is wrong with a recording: its sequence, damaged and torn lines, and what the format's schema doesn't allow."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import best_match
+from referencing import Registry
+
+from loopkit.errors import RecordingDamaged
+from loopkit.events import FACT_CLASSES
+from loopkit.recording.header import FORMAT
+from loopkit.recording.lock import owner_of
+from loopkit.recording.reader import Damage, PathLike, TornTail, newer, open_lines
+from loopkit.recording.schema import shipped_schema
+
+LONGEST_MESSAGE = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong with a recording.
+
+    Args:
+        line: 1-based number of the line.
+        what: what is wrong with it, in one line; it may quote the recording.
+    """
+
+    line: int
+    what: str
+
+
+def check_recording(path: PathLike) -> list[Finding]:
+    """Return everything that is wrong with a recording, in line order; nothing when it is sound.
+
+    The unfinished last line of a recording that is being written is no finding.
+
+    Raises:
+        RecordingError: there is no recording at `path`, or it can't be read, in one line.
+    """
+    try:
+        return list(_findings(Path(path)))
+    except RecordingDamaged as error:
+        return [Finding(error.line, error.reason)]
+
+
+def _findings(path: Path) -> Iterator[Finding]:
+    in_use = owner_of(path) is not None
+    with open_lines(path) as (header, header_line, lines):
+        if header.format > FORMAT:
+            yield Finding(1, str(newer(path, header)))
+            return
+        yield from _misfits(1, "Header", json.loads(header_line.decode("utf-8-sig")))
+        for line in lines:
+            match line.content:
+                case Damage(number, reason):
+                    yield Finding(number, reason)
+                case TornTail(number):
+                    if not in_use:
+                        yield Finding(number, str(line.content))
+                case event:
+                    definition = event.type if event.type in FACT_CLASSES else "UnknownEvent"
+                    yield from _misfits(line.number, definition, json.loads(line.raw))
+
+
+def _misfits(line: int, definition: str, data: Any) -> Iterator[Finding]:
+    error = best_match(_validator(definition).iter_errors(data))
+    if error is not None:
+        what = f"{definition} does not fit the format at {error.json_path}: {error.message}"
+        yield Finding(line, what if len(what) <= LONGEST_MESSAGE else what[: LONGEST_MESSAGE - 1] + "…")
+
+
+@cache
+def _validator(definition: str) -> Draft202012Validator:
+    schema = {"$ref": f"#/$defs/{definition}", "$defs": shipped_schema()["$defs"]}
+    return Draft202012Validator(schema, registry=Registry())

@@ -1,0 +1,30 @@
+"""A small run for the tests of this folder."""
+
+from __future__ import annotations
+
+from loopkit import events as e
+from loopkit.messages import Message, ToolCall, Usage
+from loopkit.outcomes import Approve, Complete
+from loopkit.recording.header import Header
+
+HEADER = Header(run="run-1", created="2026-01-02T03:04:05+00:00")
+
+
+def small_run(text: str = "Grüße 你好 😀") -> list[e.Event]:
+    """One call and an answer, finished; `text` is the tool's result and the final answer."""
+    call = ToolCall("c1", "greet", {"name": "Ann"})
+    steps: list[tuple[int, e.Fact]] = [
+        (0, e.LoopStarted("agent", (Message.user("say hello"),))),
+        (1, e.IterationStarted()),
+        (1, e.ModelRequested(1, 1, "f00")),
+        (1, e.ModelReplied(Message.assistant("", [call]), Usage(10, 5), verdicts=(e.CallVerdict(),))),
+        (1, e.DecisionRequested("root/1.1", 1, "greet")),
+        (1, e.Decided("root/1.1", 1, Approve(), "person")),
+        (1, e.ToolStarted("root/1.1")),
+        (1, e.ToolReturned("root/1.1", text)),
+        (2, e.IterationStarted()),
+        (2, e.ModelRequested(1, 3, "f01")),
+        (2, e.ModelReplied(Message.assistant(text), Usage(20, 5))),
+        (2, e.LoopFinished(Complete(), 2, Usage(30, 10))),
+    ]
+    return [e.Event(seq, seq / 10, e.ROOT, iteration, fact) for seq, (iteration, fact) in enumerate(steps, start=1)]

@@ -49,6 +49,7 @@ class Timeline:
         self.seq = 0
         self.t = 0.0
         self.waiting: dict[str, CallNode] = {}
+        self._open_loops: dict[str, LoopNode] = {}
         self.warnings = 0
         self.errors = 0
         self.denied = 0
@@ -91,6 +92,11 @@ class Timeline:
         return max((loop.level for loop in self.loops.values()), default=0)
 
     @property
+    def open_loops(self) -> list[LoopNode]:
+        """Loops that have not ended, in the order in which they started."""
+        return list(self._open_loops.values())
+
+    @property
     def ended(self) -> bool:
         return self.root is not None and self.root.ended
 
@@ -106,6 +112,7 @@ class Timeline:
         level = parent.loop.level + 1 if parent else 0
         loop = LoopNode(event.loop, level, fact, event.t, parent)
         self.loops[event.loop] = loop
+        self._open_loops[event.loop] = loop
         if self.root is None:
             self.root = loop
         if parent is not None:
@@ -115,6 +122,7 @@ class Timeline:
 
     def _iteration_started(self, event: e.Event, fact: e.IterationStarted) -> None:
         loop = self.loops[event.loop]
+        self._give_up_open_calls(loop)
         iteration = IterationNode(loop, event.iteration, event.t)
         loop.iterations.append(iteration)
         self._insert(Row(RowKind.ITERATION, event.seq, loop, iteration))
@@ -276,13 +284,17 @@ class Timeline:
         loop.ended_at = event.t
         loop.paused_at = None
         self._paused.pop(event.loop, None)
-        if loop.iterations:
-            for call in loop.iterations[-1].calls:
-                if call.status not in FINAL_STATUSES:
-                    call.status = CallStatus.UNANSWERED
-                    self.waiting.pop(call.id, None)
+        self._open_loops.pop(event.loop, None)
+        self._give_up_open_calls(loop)
         self._insert(Row(RowKind.OUTCOME, event.seq, loop))
         return loop
+
+    def _give_up_open_calls(self, loop: LoopNode) -> None:
+        """Mark the last iteration's calls that nothing answered; foreign sessions go on without (formats.md §0.6)."""
+        for call in loop.iterations[-1].calls if loop.iterations else ():
+            if call.status not in FINAL_STATUSES:
+                call.status = CallStatus.UNANSWERED
+                self.waiting.pop(call.id, None)
 
     def _note(self, event: e.Event) -> None:
         loop = self.loops.get(event.loop, self.root)

@@ -14,7 +14,7 @@ from loopkit.events import ROOT, Event, LoopFailed, LoopFinished
 from loopkit.recording.header import SNIFFED_BYTES, Header, header_line, looks_like_recording
 from loopkit.recording.lines import event_line
 from loopkit.recording.lock import WriteLock
-from loopkit.recording.reader import PathLike, Recording, newer, read_recording
+from loopkit.recording.reader import PathLike, Recording, newer, open_lines, read_recording
 
 
 class Recorder:
@@ -54,7 +54,8 @@ class Recorder:
             RecordingError: it is finished, or can't be read or written.
         """
         recorder = cls(path)
-        read_recording(path)  # says in one line what is not a recording, before anything is locked
+        with open_lines(path):
+            pass  # what is no recording is refused before anything is locked
         recorder._open(os.O_RDWR | os.O_APPEND)
         try:
             recorder._take_up()

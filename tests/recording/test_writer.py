@@ -1,0 +1,442 @@
+"""Each event is in the file as a whole line, or not at all; what is there already is never lost."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from loopkit.errors import RecordingDamaged, RecordingError, RecordingInUse, RecordingNewer, UserError
+from loopkit.events import Event, ModelReplied, ToolReturned, Unrecognised
+from loopkit.messages import Message, ToolCall
+from loopkit.recording.header import Header, header_line
+from loopkit.recording.lines import event_line
+from loopkit.recording.lock import owner_record
+from loopkit.recording.reader import read_recording, require_sound
+from loopkit.recording.writer import Recorder
+from tests.recording.story import HEADER, small_run
+
+WHOLE = b"".join([header_line(HEADER), *map(event_line, small_run())])
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "run.jsonl"
+
+
+def _record(path: Path, events: list[Event]) -> None:
+    with Recorder(path) as recorder:
+        recorder.start(HEADER)
+        for event in events:
+            recorder.append(event)
+
+
+def _unfinished(path: Path, count: int = 8) -> bytes:
+    _record(path, small_run()[:count])
+    return path.read_bytes()
+
+
+def test_a_recorder_touches_nothing_before_it_starts(tmp_path: Path) -> None:
+    Recorder(tmp_path / "a" / "run.jsonl").close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_is_a_header_and_a_line_for_each_event(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "folder" / "run.jsonl"
+    _record(path, small_run())
+    assert path.read_bytes() == WHOLE
+    assert [entry.name for entry in path.parent.iterdir()] == ["run.jsonl"]
+
+
+def test_an_event_is_on_disk_when_append_returns(path: Path) -> None:
+    recorder = Recorder(path)
+    recorder.start(HEADER)
+    for count, event in enumerate(small_run(), start=1):
+        recorder.append(event)
+        assert len(read_recording(path).events) == count
+        assert recorder.size == path.stat().st_size
+        assert recorder.last_seq == count
+    recorder.close()
+    recorder.close()
+
+
+def test_each_event_is_one_write(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """spec/faults.md j10."""
+    writes: list[bytes] = []
+    write = os.write
+
+    def count(fd: int, data: memoryview) -> int:
+        writes.append(bytes(data))
+        return write(fd, data)
+
+    monkeypatch.setattr(os, "write", count)
+    _record(path, small_run())
+    assert writes == [header_line(HEADER), *map(event_line, small_run())]
+
+
+def test_what_is_recorded_is_what_it_was_at_that_time(path: Path) -> None:
+    """spec/faults.md d15, d16: the file keeps a copy, and writing changes nothing in the event."""
+    arguments = {"items": [1], "odd": "\ud800"}
+    event = Event(1, 0.0, "root", 1, ModelReplied(Message.assistant("", [ToolCall("c", "f", arguments)])))
+    with Recorder(path) as recorder:
+        recorder.start(HEADER)
+        recorder.append(event)
+        assert arguments == {"items": [1], "odd": "\ud800"}
+        arguments["items"] = "changed"
+    (read,) = read_recording(path).events
+    assert isinstance(read.fact, ModelReplied)
+    assert read.fact.message.tool_calls[0].arguments == {"items": [1], "odd": "\ud800"}
+
+
+# ── what stands at the path already ──────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_recording_is_never_overwritten_unasked(path: Path) -> None:
+    before = _unfinished(path)
+    with pytest.raises(
+        RecordingError, match='already holds a recording; name another file, or say if_exists="replace"'
+    ):
+        Recorder(path).start(HEADER)
+    assert path.read_bytes() == before
+    assert not owner_record(path).exists()
+
+
+def test_a_recording_is_replaced_on_request(path: Path) -> None:
+    _unfinished(path)
+    with Recorder(path, if_exists="replace") as recorder:
+        recorder.start(HEADER)
+    assert path.read_bytes() == header_line(HEADER)
+
+
+@pytest.mark.parametrize("if_exists", ["fail", "replace"])
+def test_what_is_not_a_recording_is_not_overwritten_even_on_request(path: Path, if_exists: str) -> None:
+    path.write_text("my notes")
+    with pytest.raises(RecordingError, match="holds something that is not a recording"):
+        Recorder(path, if_exists=if_exists).start(HEADER)  # type: ignore[arg-type]  # parametrize gives plain text
+    assert path.read_text() == "my notes"
+
+
+def test_an_empty_file_is_free(path: Path) -> None:
+    path.touch()
+    _record(path, small_run())
+    assert path.read_bytes() == WHOLE
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda path: path.mkdir(), "is a folder"),
+        (os.mkfifo, "is not a regular file"),
+        (lambda path: path.symlink_to(path), "can't be written"),
+    ],
+)
+def test_a_path_that_can_hold_no_file_is_refused_in_one_line(
+    path: Path, make: Callable[[Path], object], says: str
+) -> None:
+    make(path)
+    with pytest.raises(RecordingError, match=says) as caught:
+        Recorder(path).start(HEADER)
+    assert isinstance(caught.value, UserError)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_folder_that_can_not_be_made_is_refused_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for path in (tmp_path / "file" / "run.jsonl", tmp_path / "a\x00b"):
+        with pytest.raises(RecordingError, match="can't be written"):
+            Recorder(path).start(HEADER)
+
+
+def test_a_recorder_serves_one_run(path: Path) -> None:
+    recorder = Recorder(path)
+    with pytest.raises(RecordingError, match="not open"):
+        recorder.append(small_run()[0])
+    recorder.start(HEADER)
+    with pytest.raises(RecordingError, match="started before"):
+        recorder.start(HEADER)
+    recorder.close()
+    with pytest.raises(RecordingError, match="not open"):
+        recorder.append(small_run()[0])
+
+
+# ── order and content ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_only_the_next_event_can_be_written(path: Path) -> None:
+    """spec/faults.md j9, j18."""
+    first, second, third, *_ = small_run()
+    with Recorder(path) as recorder:
+        recorder.start(HEADER)
+        recorder.append(first)
+        for wrong in (first, third):
+            with pytest.raises(ValueError, match="can't follow event 1"):
+                recorder.append(wrong)
+        recorder.append(second)
+    assert [event.seq for event in read_recording(path).events] == [1, 2]
+
+
+def test_an_event_that_json_can_not_hold_leaves_no_trace(path: Path) -> None:
+    with Recorder(path) as recorder:
+        recorder.start(HEADER)
+        with pytest.raises(RecordingError, match=r"event 1 \(x\) can't be written: Out of range float"):
+            recorder.append(Event(1, 0.0, "root", 0, Unrecognised("x", {"nan": float("nan")})))
+        recorder.append(small_run()[0])
+    assert list(read_recording(path).events) == small_run()[:1]
+
+
+def test_threads_may_share_a_recorder(path: Path) -> None:
+    """spec/faults.md j10: 300 KB records, each whole."""
+    total, workers = 40, 4
+    next_one = threading.Lock()
+    numbers = iter(range(1, total + 1))
+    with Recorder(path) as recorder:
+        recorder.start(HEADER)
+
+        def work() -> None:
+            while True:
+                with next_one:
+                    seq = next(numbers, None)
+                    if seq is None:
+                        return
+                    recorder.append(Event(seq, 0.0, "root", 1, ToolReturned("c", "x" * 300_000)))
+
+        threads = [threading.Thread(target=work) for _ in range(workers)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    recording = read_recording(path)
+    require_sound(recording)
+    assert len(recording.events) == total
+
+
+# ── a disk that fails ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_short_writes_are_completed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda fd, data: write(fd, bytes(data[:7])))
+    _record(path, small_run())
+    assert path.read_bytes() == WHOLE
+
+
+def _fill_up(monkeypatch: pytest.MonkeyPatch, room: int) -> None:
+    """Let the disk take `room` more bytes."""
+    write = os.write
+    left = room
+
+    def write_while_room(fd: int, data: memoryview) -> int:
+        nonlocal left
+        if left == 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        written = write(fd, bytes(data[:left]))
+        left -= written
+        return written
+
+    monkeypatch.setattr(os, "write", write_while_room)
+
+
+@pytest.mark.parametrize("room", [0, 1, 40, 103])
+def test_a_full_disk_leaves_whole_lines_and_the_event_can_be_tried_again(
+    path: Path, monkeypatch: pytest.MonkeyPatch, room: int
+) -> None:
+    """spec/faults.md j6."""
+    *before, late = small_run()[:8]
+    with Recorder(path) as recorder:
+        recorder.start(HEADER)
+        for event in before:
+            recorder.append(event)
+        size = path.stat().st_size
+        with monkeypatch.context() as full:
+            _fill_up(full, room)
+            with pytest.raises(RecordingError, match="event 8 was not recorded") as caught:
+                recorder.append(late)
+        assert "No space left on device" in str(caught.value)
+        assert "free space and try again" in str(caught.value)
+        assert (path.stat().st_size, recorder.size, recorder.last_seq) == (size, size, 7)
+        require_sound(read_recording(path))
+        recorder.append(late)
+    assert list(read_recording(path).events) == [*before, late]
+
+
+def test_a_disk_that_takes_nothing_is_no_endless_loop(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Recorder(path) as recorder:
+        recorder.start(HEADER)
+        monkeypatch.setattr(os, "write", lambda fd, data: 0)
+        with pytest.raises(RecordingError, match="took none of it"):
+            recorder.append(small_run()[0])
+
+
+def test_a_full_disk_at_the_start_gives_the_lock_up(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """spec/faults.md j6."""
+    with monkeypatch.context() as full:
+        _fill_up(full, 0)
+        with pytest.raises(RecordingError, match="nothing was recorded"):
+            Recorder(path).start(HEADER)
+    assert not owner_record(path).exists()
+    _record(path, small_run())
+    assert path.read_bytes() == WHOLE
+
+
+def test_a_piece_that_can_not_be_rolled_back_is_sealed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """spec/faults.md j1, j6: the next line stands on its own, and the reader names the piece."""
+    first, second, *_ = small_run()
+
+    def fail(fd: int, size: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    with Recorder(path) as recorder:
+        recorder.start(HEADER)
+        recorder.append(first)
+        with monkeypatch.context() as broken:
+            _fill_up(broken, 10)
+            broken.setattr(os, "ftruncate", fail)
+            with pytest.raises(RecordingError):
+                recorder.append(second)
+        recorder.append(second)
+        assert recorder.size == path.stat().st_size
+    recording = read_recording(path)
+    assert list(recording.events) == [first, second]
+    assert [damage.line for damage in recording.damage] == [3]
+
+
+def test_ctrl_c_during_a_write_leaves_whole_lines(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write = os.write
+
+    def interrupted(fd: int, data: memoryview) -> int:
+        write(fd, bytes(data[:9]))
+        raise KeyboardInterrupt
+
+    with Recorder(path) as recorder:
+        recorder.start(HEADER)
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "write", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                recorder.append(small_run()[0])
+        recorder.append(small_run()[0])
+    assert list(read_recording(path).events) == small_run()[:1]
+
+
+# ── a writer that dies, and one that goes on ─────────────────────────────────────────────────────────────────────────
+
+_WRITER = """
+import sys
+from loopkit.events import Event, ToolReturned
+from loopkit.recording.header import Header
+from loopkit.recording.writer import Recorder
+
+recorder = Recorder(sys.argv[1])
+recorder.start(Header(run="run-1", created="2026-01-02T03:04:05+00:00"))
+seq = 0
+while True:
+    seq += 1
+    recorder.append(Event(seq, 0.0, "root", 1, ToolReturned("c", "你好" * 5000)))
+    if seq == 20:
+        sys.stdout.write("going\\n")
+        sys.stdout.flush()
+        if sys.argv[2] == "then wait":
+            sys.stdin.read()
+"""
+
+
+def _start_writer(path: Path, mode: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-c", _WRITER, str(path), mode]
+    writer = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert writer.stdout is not None
+    assert writer.stdout.readline() == b"going\n"
+    return writer
+
+
+def test_a_killed_writer_leaves_a_readable_file_that_can_be_taken_up(path: Path) -> None:
+    """spec/faults.md j1, j4, j9."""
+    with _start_writer(path, "then go on") as writer:
+        writer.send_signal(signal.SIGKILL)
+    recording = read_recording(path)
+    require_sound(recording)
+    assert len(recording.events) >= 20
+    assert recording.in_use is None
+    with Recorder.continue_from(path) as recorder:
+        recorder.append(Event(len(recording.events) + 1, 0.0, "root", 1, ToolReturned("c", "after")))
+    require_sound(read_recording(path))
+
+
+def test_a_second_writer_is_refused_and_told_who_writes(path: Path) -> None:
+    """spec/faults.md j9: from another process; reading goes on meanwhile."""
+    with _start_writer(path, "then wait") as writer:
+        try:
+            for take in (
+                lambda: Recorder.continue_from(path),
+                lambda: Recorder(path, if_exists="replace").start(HEADER),
+            ):
+                with pytest.raises(RecordingInUse, match=f"is being written by process {writer.pid} on "):
+                    take()
+            recording = read_recording(path)
+            assert len(recording.events) >= 20
+            assert (recording.torn, recording.damage) == (None, ())
+            assert recording.in_use is not None
+            assert recording.in_use.pid == writer.pid
+        finally:
+            writer.kill()
+
+
+@pytest.mark.parametrize("cut", range(1, len(event_line(small_run()[7])) + 1))
+def test_what_is_appended_after_a_torn_tail_stands_on_its_own_line(path: Path, cut: int) -> None:
+    """spec/faults.md j1: cut at every byte of the last event, those inside a UTF-8 character among them."""
+    content = _unfinished(path)
+    path.write_bytes(content[:-cut])
+    with Recorder.continue_from(path) as recorder:
+        lost = cut > 1
+        assert recorder.last_seq == 8 - lost
+        torn = lost and cut < len(event_line(small_run()[7]))
+        assert (recorder.notice is not None) is torn
+        for event in small_run()[8 - lost :]:
+            recorder.append(event)
+    assert path.read_bytes() == WHOLE
+
+
+def test_a_cut_tail_is_told(path: Path) -> None:
+    """spec/faults.md j4."""
+    _unfinished(path)
+    with path.open("ab") as file:
+        file.write(b'{"seq":9,"t":"tor')
+    with Recorder.continue_from(path) as recorder:
+        assert recorder.notice == f"{path}: its last line was never finished; 17 bytes of it were cut"
+
+
+def test_what_can_not_be_relied_on_is_not_continued(path: Path) -> None:
+    before = _unfinished(path)
+    cases: list[tuple[bytes, type[RecordingError], str]] = [
+        (WHOLE, RecordingError, "is finished and never changed; fork it instead"),
+        (before.replace(b'{"seq":3', b'{"sq":3'), RecordingDamaged, "line 4 is damaged"),
+        (before.replace(b'"format":1', b'"format":2'), RecordingNewer, "format 2"),
+        (b"notes", RecordingError, "is not a loopkit recording"),
+    ]
+    for content, error, says in cases:
+        path.write_bytes(content)
+        with pytest.raises(error, match=says):
+            Recorder.continue_from(path)
+        assert path.read_bytes() == content
+        assert not owner_record(path).exists()
+    path.unlink()
+    with pytest.raises(RecordingError, match="there is no such file"):
+        Recorder.continue_from(path)
+    assert not path.exists()
+
+
+def test_a_fork_names_its_parent_and_holds_the_prefix_byte_for_byte(path: Path, tmp_path: Path) -> None:
+    _record(path, small_run())
+    parent = read_recording(path)
+    header = Header(run="run-2", created="2026-01-02T04:00:00+00:00", parent=parent.header.run, fork_seq=5)
+    with Recorder(tmp_path / "fork.jsonl") as recorder:
+        recorder.start(header)
+        for event in parent.events[:5]:
+            recorder.append(event)
+    assert (tmp_path / "fork.jsonl").read_bytes().splitlines()[1:] == path.read_bytes().splitlines()[1:6]
+    assert read_recording(tmp_path / "fork.jsonl").header == header

@@ -67,8 +67,8 @@ def _data(outcome: HeadlessOutcome) -> dict[str, Any]:
         "error": None if error is None else {"type": type(error).__name__, "message": str(error)},
         "answer": result.response.text if result is not None and result.response is not None else None,
         "iterations": result.iterations if result is not None else None,
-        "input_tokens": result.total_usage.input_tokens if result is not None else None,
-        "output_tokens": result.total_usage.output_tokens if result is not None else None,
+        "input_tokens": result.subtree_usage.input_tokens if result is not None else None,
+        "output_tokens": result.subtree_usage.output_tokens if result is not None else None,
         "recording": None if outcome.path is None else str(outcome.path),
     }
 

@@ -12,6 +12,7 @@ from loopkit.debugger.recorded import OpenedRun, open_recording
 from loopkit.debugger.report import outcome_name, run_model, totals
 from loopkit.debugger.rows import outcome_text
 from loopkit.errors import ImportFormatError, UserError
+from loopkit.recording.header import SNIFFED_BYTES, looks_like_recording
 
 _SUFFIXES = (".jsonl", ".json")
 _QUICK_BYTES = 4_000_000
@@ -83,9 +84,9 @@ def summarise(path: Path) -> RunSummary | None:
     except OSError:
         return None
     changed = datetime.fromtimestamp(stat.st_mtime, UTC).astimezone()
-    if path.suffix == ".json" and stat.st_size > _QUICK_BYTES:
-        return None
     try:
+        if stat.st_size > _QUICK_BYTES and not _is_ours(path):
+            return None
         with open_recording(path) as recorded:
             return _summary(path, changed, recorded)
     except ImportFormatError as error:
@@ -105,6 +106,11 @@ def summary_data(run: RunSummary) -> dict[str, Any]:
 def bundled_recordings() -> list[Path]:
     """Return the recordings that come with the package."""
     return sorted(_BUNDLED.glob("*.jsonl"))
+
+
+def _is_ours(path: Path) -> bool:
+    with path.open("rb") as file:
+        return looks_like_recording(file.read(SNIFFED_BYTES))
 
 
 def _summary(path: Path, changed: datetime, recorded: OpenedRun) -> RunSummary:

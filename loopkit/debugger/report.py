@@ -1,7 +1,7 @@
 """A run as one JSON object and as plain text: what `loopkit show` prints (DESIGN §6).
 
 Both are drawn from the timeline, so that they can't disagree with the interfaces. Values in the JSON object are as
-recorded; the text holds safe words only.
+recorded, a duration of nothing is one that nobody measured; the text holds safe words only.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _OUTCOMES: dict[type, str] = {
     Cancelled: "cancelled",
 }
 _DECISIONS: dict[type, str] = {Approve: "approved", Deny: "denied", Modify: "edited", Respond: "answered"}
-_LABEL_CELLS = 18
+_LABEL_CELLS = (12, 28)
 _MEASURE_CELLS = 17
 
 
@@ -164,7 +164,7 @@ def iteration_data(iteration: IterationNode) -> dict[str, Any]:
         "failed_attempts": len(iteration.attempts),
         "input_tokens": input_tokens,
         "output_tokens": output_tokens,
-        "seconds": iteration.seconds,
+        "seconds": iteration.seconds or None,
         "warnings": [encode(warning) for warning in iteration.warnings],
         "calls": [_call_data(call) for call in iteration.calls],
     }
@@ -186,8 +186,8 @@ def _call_data(call: CallNode) -> dict[str, Any]:
         "decided_by": call.decided_by,
         "result": call.content,
         "is_error": call.is_error,
-        "seconds": call.seconds,
-        "waited_seconds": call.waited_seconds,
+        "seconds": call.seconds or None,
+        "waited_seconds": call.waited_seconds or None,
         "runs": [_run_data(loop) for loop in call.children],
     }
 
@@ -215,22 +215,28 @@ def text_report(timeline: Timeline) -> Iterator[str]:
 
 def toned_report(timeline: Timeline) -> Iterator[tuple[str, Tone]]:
     """As `text_report`, with what a colour may add to each line."""
-    for row in timeline.rows:
-        words = row_text(row)
-        yield text_line(words), words.tone
+    rows = [row_text(row) for row in timeline.rows]
+    least, most = _LABEL_CELLS
+    widest = max((2 * words.level + width(words.label) for words in rows), default=0)
+    for words in rows:
+        yield text_line(words, min(most, max(least, widest))), words.tone
 
 
 def heading(timeline: Timeline, run_id: str | None = None, source_format: str = OWN_FORMAT) -> str:
     """Return what a run is as one safe line: agent, model, format and id."""
     root = timeline.root
     words = [root.agent if root else "empty run", run_model(root) or "", source_format, run_id or ""]
-    return one_line("  ·  ".join(word for word in words if word), 400)
+    return one_line(" · ".join(word for word in words if word), 400)
 
 
-def text_line(words: RowText) -> str:
-    """Return a row as one plain line: iteration, mark, label, measures, then what it is about."""
+def text_line(words: RowText, label_cells: int) -> str:
+    """Return a row as one plain line: iteration, mark, label, measures, then what it is about.
+
+    Args:
+        label_cells: terminal cells of the label's column, its indentation included.
+    """
     indent = "  " * words.level
-    label = pad(words.label, _LABEL_CELLS - len(indent))
+    label = pad(words.label, label_cells - len(indent))
     measures = f"{words.right:>{_MEASURE_CELLS}}"
     state = f"  [{words.state}]" if words.state else ""
     return f"{words.number:>4} {indent}{words.mark} {label} {measures}  {words.detail}{state}".rstrip()

@@ -1,0 +1,80 @@
+"""`loopkit run`: headless, recorded, and careful with tools nobody vouched for (DESIGN §6)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from loopkit.cli import main
+from tests.cli.agents import AGENT, failure_of, json_of, write_agent
+
+
+def test_it_prints_the_answer_the_outcome_and_the_recording(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", write_agent(), "--task", "go", "--record", "out.jsonl", "--approve", "all"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "The results: a.txt says hello | 2 characters"
+    assert lines[-2:] == ["outcome    complete", "recording  out.jsonl"]
+    assert Path("out.jsonl").stat().st_size > 0
+    assert Path("b.txt").read_text() == "hi"
+
+
+def test_only_tools_declared_to_read_run_unless_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    data = json_of(["run", write_agent(), "--task", "go", "--record", "out.jsonl", "--json"], capsys)
+    assert not Path("b.txt").exists()
+    assert "a.txt says hello" in data["answer"]
+    assert "--approve all" in data["answer"]
+    assert (data["outcome"], data["iterations"], data["recording"]) == ("complete", 2, "out.jsonl")
+    assert (data["input_tokens"], data["output_tokens"]) == (20, 10)
+
+
+def test_no_tool_runs_when_none_may(capsys: pytest.CaptureFixture[str]) -> None:
+    data = json_of(["run", write_agent(), "--task", "go", "--approve", "none", "--json"], capsys)
+    assert "says hello" not in data["answer"]
+
+
+def test_a_recording_is_made_without_being_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("recordings").mkdir()
+    data = json_of(["run", write_agent(), "--task", "go", "--json"], capsys)
+    assert [str(path) for path in Path("recordings").iterdir()] == [data["recording"]]
+    assert data["recording"].endswith("-looker.jsonl")
+
+
+def test_an_end_that_is_not_complete_is_exit_code_1(capsys: pytest.CaptureFixture[str]) -> None:
+    limited = AGENT.replace('name="looker"', 'name="looker", config=ToolLoopConfig(max_iterations=1)')
+    spec = write_agent(limited.replace("import Agent,", "import Agent, ToolLoopConfig,"))
+    assert json_of(["run", spec, "--task", "go", "--json"], capsys, code=1)["outcome"] == "max_iterations"
+
+
+def test_a_model_that_cannot_be_reached_is_one_line_and_exit_code_2(capsys: pytest.CaptureFixture[str]) -> None:
+    """Issue: a server that refuses gives one clear line, exit 2; the recording stays and opens."""
+    spec = write_agent(
+        "from loopkit import Agent, OpenAIChat\nagent = Agent(OpenAIChat('m', base_url='http://127.0.0.1:9'))\n"
+    )
+    line = failure_of(["run", spec, "--task", "go", "--record", "out.jsonl"], capsys)
+    assert "127.0.0.1:9" in line
+    assert json_of(["show", "out.jsonl", "--json"], capsys)["run"]["outcome"] == "failed"
+
+
+def test_an_exception_of_the_agents_own_code_is_one_line_and_exit_code_1(capsys: pytest.CaptureFixture[str]) -> None:
+    spec = write_agent(AGENT.replace('"Looking."', "1 / 0"))
+    assert main(["run", spec, "--task", "go", "--record", "out.jsonl"]) == 1
+    err = capsys.readouterr().err
+    assert err.startswith("loopkit: ZeroDivisionError")
+    assert err.count("\n") == 1
+
+
+def test_an_existing_file_is_never_overwritten(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("out.jsonl").write_text("precious")
+    line = failure_of(["run", write_agent(), "--task", "go", "--record", "out.jsonl"], capsys)
+    assert "out.jsonl" in line
+    assert Path("out.jsonl").read_text() == "precious"
+
+
+def test_a_recording_in_a_folder_that_is_not_there_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "gone" in failure_of(["run", write_agent(), "--task", "go", "--record", "gone/out.jsonl"], capsys)
+
+
+def test_an_agent_that_does_not_import_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    spec = write_agent("import not_installed_here\n")
+    assert failure_of(["run", spec, "--task", "go"], capsys).startswith("agent.py, line 1: ModuleNotFoundError")

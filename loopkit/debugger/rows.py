@@ -71,8 +71,8 @@ def row_text(row: Row) -> RowText:
 
 
 def seconds_text(seconds: float | None) -> str:
-    """Return a duration such as `12 ms`, `2.1 s`, `3:05`; empty when unknown."""
-    if seconds is None:
+    """Return a duration such as `12 ms`, `2.1 s`, `3:05`; empty when unknown, or nothing, as in untimed sessions."""
+    if not seconds:
         return ""
     if seconds < 1:
         return f"{seconds * 1000:.0f} ms"
@@ -245,7 +245,7 @@ def _outcome(row: Row) -> RowText:
     loop = row.loop
     good = isinstance(loop.reason, (Complete, StopCondition))
     ended = loop.ended_at if loop.ended_at is not None else loop.started_at
-    right = f"{tokens_text(loop.subtree_usage)} {seconds_text(ended - loop.started_at)}"
+    right = f"{tokens_text(loop.subtree_usage)} {seconds_text(ended - loop.started_at)}".rstrip()
     tone: Tone = "good" if good else "bad" if loop.failure is not None else "warning"
     return RowText(loop.level, "", "■", "end", outcome_text(loop), "", right, tone)
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from loopkit import events as e
 from loopkit.messages import Message, ToolCall, Usage
 from loopkit.outcomes import Approve, Complete
 from loopkit.recording.header import Header
+from loopkit.recording.writer import Recorder
 
 HEADER = Header(run="run-1", created="2026-01-02T03:04:05+00:00")
 
@@ -28,3 +31,11 @@ def small_run(text: str = "Grüße 你好 😀") -> list[e.Event]:
         (2, e.LoopFinished(Complete(), 2, Usage(30, 10))),
     ]
     return [e.Event(seq, seq / 10, e.ROOT, iteration, fact) for seq, (iteration, fact) in enumerate(steps, start=1)]
+
+
+def record(path: Path, events: list[e.Event]) -> None:
+    """Write a recording of `events`."""
+    with Recorder(path) as recorder:
+        recorder.start(HEADER)
+        for event in events:
+            recorder.append(event)

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import errno
 import os
-import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from loopkit.errors import RecordingDamaged, RecordingError, RecordingInUse, RecordingNewer, UserError
+from loopkit.errors import RecordingError, UserError
 from loopkit.events import Event, ModelReplied, ToolReturned, Unrecognised
 from loopkit.messages import Message, ToolCall
-from loopkit.recording.header import Header, header_line
+from loopkit.recording.header import header_line
 from loopkit.recording.lines import event_line
-from loopkit.recording.lock import owner_record
 from loopkit.recording.reader import read_recording, require_sound
 from loopkit.recording.writer import Recorder
-from tests.recording.story import HEADER, small_run
+from tests.recording.story import HEADER, record, small_run
 
 WHOLE = b"".join([header_line(HEADER), *map(event_line, small_run())])
 
@@ -31,15 +27,8 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "run.jsonl"
 
 
-def _record(path: Path, events: list[Event]) -> None:
-    with Recorder(path) as recorder:
-        recorder.start(HEADER)
-        for event in events:
-            recorder.append(event)
-
-
-def _unfinished(path: Path, count: int = 8) -> bytes:
-    _record(path, small_run()[:count])
+def _unfinished(path: Path) -> bytes:
+    record(path, small_run()[:8])
     return path.read_bytes()
 
 
@@ -50,7 +39,7 @@ def test_a_recorder_touches_nothing_before_it_starts(tmp_path: Path) -> None:
 
 def test_a_run_is_a_header_and_a_line_for_each_event(tmp_path: Path) -> None:
     path = tmp_path / "new" / "folder" / "run.jsonl"
-    _record(path, small_run())
+    record(path, small_run())
     assert path.read_bytes() == WHOLE
     assert [entry.name for entry in path.parent.iterdir()] == ["run.jsonl"]
 
@@ -77,7 +66,7 @@ def test_each_event_is_one_write(path: Path, monkeypatch: pytest.MonkeyPatch) ->
         return write(fd, data)
 
     monkeypatch.setattr(os, "write", count)
-    _record(path, small_run())
+    record(path, small_run())
     assert writes == [header_line(HEADER), *map(event_line, small_run())]
 
 
@@ -105,7 +94,7 @@ def test_a_recording_is_never_overwritten_unasked(path: Path) -> None:
     ):
         Recorder(path).start(HEADER)
     assert path.read_bytes() == before
-    assert not owner_record(path).exists()
+    assert not ownerrecord(path).exists()
 
 
 def test_a_recording_is_replaced_on_request(path: Path) -> None:
@@ -125,7 +114,7 @@ def test_what_is_not_a_recording_is_not_overwritten_even_on_request(path: Path, 
 
 def test_an_empty_file_is_free(path: Path) -> None:
     path.touch()
-    _record(path, small_run())
+    record(path, small_run())
     assert path.read_bytes() == WHOLE
 
 
@@ -223,7 +212,7 @@ def test_threads_may_share_a_recorder(path: Path) -> None:
 def test_short_writes_are_completed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write = os.write
     monkeypatch.setattr(os, "write", lambda fd, data: write(fd, bytes(data[:7])))
-    _record(path, small_run())
+    record(path, small_run())
     assert path.read_bytes() == WHOLE
 
 
@@ -280,8 +269,8 @@ def test_a_full_disk_at_the_start_gives_the_lock_up(path: Path, monkeypatch: pyt
         _fill_up(full, 0)
         with pytest.raises(RecordingError, match="nothing was recorded"):
             Recorder(path).start(HEADER)
-    assert not owner_record(path).exists()
-    _record(path, small_run())
+    assert not ownerrecord(path).exists()
+    record(path, small_run())
     assert path.read_bytes() == WHOLE
 
 
@@ -322,121 +311,3 @@ def test_ctrl_c_during_a_write_leaves_whole_lines(path: Path, monkeypatch: pytes
                 recorder.append(small_run()[0])
         recorder.append(small_run()[0])
     assert list(read_recording(path).events) == small_run()[:1]
-
-
-# ── a writer that dies, and one that goes on ─────────────────────────────────────────────────────────────────────────
-
-_WRITER = """
-import sys
-from loopkit.events import Event, ToolReturned
-from loopkit.recording.header import Header
-from loopkit.recording.writer import Recorder
-
-recorder = Recorder(sys.argv[1])
-recorder.start(Header(run="run-1", created="2026-01-02T03:04:05+00:00"))
-seq = 0
-while True:
-    seq += 1
-    recorder.append(Event(seq, 0.0, "root", 1, ToolReturned("c", "你好" * 5000)))
-    if seq == 20:
-        sys.stdout.write("going\\n")
-        sys.stdout.flush()
-        if sys.argv[2] == "then wait":
-            sys.stdin.read()
-"""
-
-
-def _start_writer(path: Path, mode: str) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-c", _WRITER, str(path), mode]
-    writer = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    assert writer.stdout is not None
-    assert writer.stdout.readline() == b"going\n"
-    return writer
-
-
-def test_a_killed_writer_leaves_a_readable_file_that_can_be_taken_up(path: Path) -> None:
-    """spec/faults.md j1, j4, j9."""
-    with _start_writer(path, "then go on") as writer:
-        writer.send_signal(signal.SIGKILL)
-    recording = read_recording(path)
-    require_sound(recording)
-    assert len(recording.events) >= 20
-    assert recording.in_use is None
-    with Recorder.continue_from(path) as recorder:
-        recorder.append(Event(len(recording.events) + 1, 0.0, "root", 1, ToolReturned("c", "after")))
-    require_sound(read_recording(path))
-
-
-def test_a_second_writer_is_refused_and_told_who_writes(path: Path) -> None:
-    """spec/faults.md j9: from another process; reading goes on meanwhile."""
-    with _start_writer(path, "then wait") as writer:
-        try:
-            for take in (
-                lambda: Recorder.continue_from(path),
-                lambda: Recorder(path, if_exists="replace").start(HEADER),
-            ):
-                with pytest.raises(RecordingInUse, match=f"is being written by process {writer.pid} on "):
-                    take()
-            recording = read_recording(path)
-            assert len(recording.events) >= 20
-            assert (recording.torn, recording.damage) == (None, ())
-            assert recording.in_use is not None
-            assert recording.in_use.pid == writer.pid
-        finally:
-            writer.kill()
-
-
-@pytest.mark.parametrize("cut", range(1, len(event_line(small_run()[7])) + 1))
-def test_what_is_appended_after_a_torn_tail_stands_on_its_own_line(path: Path, cut: int) -> None:
-    """spec/faults.md j1: cut at every byte of the last event, those inside a UTF-8 character among them."""
-    content = _unfinished(path)
-    path.write_bytes(content[:-cut])
-    with Recorder.continue_from(path) as recorder:
-        lost = cut > 1
-        assert recorder.last_seq == 8 - lost
-        torn = lost and cut < len(event_line(small_run()[7]))
-        assert (recorder.notice is not None) is torn
-        for event in small_run()[8 - lost :]:
-            recorder.append(event)
-    assert path.read_bytes() == WHOLE
-
-
-def test_a_cut_tail_is_told(path: Path) -> None:
-    """spec/faults.md j4."""
-    _unfinished(path)
-    with path.open("ab") as file:
-        file.write(b'{"seq":9,"t":"tor')
-    with Recorder.continue_from(path) as recorder:
-        assert recorder.notice == f"{path}: its last line was never finished; 17 bytes of it were cut"
-
-
-def test_what_can_not_be_relied_on_is_not_continued(path: Path) -> None:
-    before = _unfinished(path)
-    cases: list[tuple[bytes, type[RecordingError], str]] = [
-        (WHOLE, RecordingError, "is finished and never changed; fork it instead"),
-        (before.replace(b'{"seq":3', b'{"sq":3'), RecordingDamaged, "line 4 is damaged"),
-        (before.replace(b'"format":1', b'"format":2'), RecordingNewer, "format 2"),
-        (b"notes", RecordingError, "is not a loopkit recording"),
-    ]
-    for content, error, says in cases:
-        path.write_bytes(content)
-        with pytest.raises(error, match=says):
-            Recorder.continue_from(path)
-        assert path.read_bytes() == content
-        assert not owner_record(path).exists()
-    path.unlink()
-    with pytest.raises(RecordingError, match="there is no such file"):
-        Recorder.continue_from(path)
-    assert not path.exists()
-
-
-def test_a_fork_names_its_parent_and_holds_the_prefix_byte_for_byte(path: Path, tmp_path: Path) -> None:
-    _record(path, small_run())
-    parent = read_recording(path)
-    header = Header(run="run-2", created="2026-01-02T04:00:00+00:00", parent=parent.header.run, fork_seq=5)
-    with Recorder(tmp_path / "fork.jsonl") as recorder:
-        recorder.start(header)
-        for event in parent.events[:5]:
-            recorder.append(event)
-    assert (tmp_path / "fork.jsonl").read_bytes().splitlines()[1:] == path.read_bytes().splitlines()[1:6]
-    assert read_recording(tmp_path / "fork.jsonl").header == header

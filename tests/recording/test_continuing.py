@@ -13,6 +13,7 @@ from loopkit.errors import RecordingDamaged, RecordingError, RecordingInUse, Rec
 from loopkit.events import Event, ToolReturned
 from loopkit.recording.header import Header, header_line
 from loopkit.recording.lines import event_line
+from loopkit.recording.lock import owner_record
 from loopkit.recording.reader import read_recording, require_sound
 from loopkit.recording.writer import Recorder
 from tests.recording.story import HEADER, record, small_run
@@ -127,7 +128,7 @@ def test_what_can_not_be_relied_on_is_not_continued(path: Path) -> None:
         with pytest.raises(error, match=says):
             Recorder.continue_from(path)
         assert path.read_bytes() == content
-        assert not ownerrecord(path).exists()
+        assert not owner_record(path).exists()
     path.unlink()
     with pytest.raises(RecordingError, match="there is no such file"):
         Recorder.continue_from(path)

@@ -15,6 +15,7 @@ from loopkit.events import Event, ModelReplied, ToolReturned, Unrecognised
 from loopkit.messages import Message, ToolCall
 from loopkit.recording.header import header_line
 from loopkit.recording.lines import event_line
+from loopkit.recording.lock import owner_record
 from loopkit.recording.reader import read_recording, require_sound
 from loopkit.recording.writer import Recorder
 from tests.recording.story import HEADER, record, small_run
@@ -94,7 +95,7 @@ def test_a_recording_is_never_overwritten_unasked(path: Path) -> None:
     ):
         Recorder(path).start(HEADER)
     assert path.read_bytes() == before
-    assert not ownerrecord(path).exists()
+    assert not owner_record(path).exists()
 
 
 def test_a_recording_is_replaced_on_request(path: Path) -> None:
@@ -269,7 +270,7 @@ def test_a_full_disk_at_the_start_gives_the_lock_up(path: Path, monkeypatch: pyt
         _fill_up(full, 0)
         with pytest.raises(RecordingError, match="nothing was recorded"):
             Recorder(path).start(HEADER)
-    assert not ownerrecord(path).exists()
+    assert not owner_record(path).exists()
     record(path, small_run())
     assert path.read_bytes() == WHOLE
 

@@ -51,6 +51,9 @@ class SchemaCheck:
                     return (*list(found)[:MOST_PROBLEMS], _MORE)
         except RecursionError:
             return (Problem("$", "nested too deeply to be checked"),)
+        except Exception as error:  # noqa: BLE001  # a recorded or foreign schema may be broken in any way
+            reason = f"{type(error).__name__.lstrip('_')}: {error}"
+            return (Problem("$", f"the tool's schema can't be used ({short(reason, quoted=False)})"),)
         return tuple(found)
 
     def _built(self) -> Draft202012Validator:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
 import math
@@ -27,7 +28,7 @@ _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}\Z")
 _SIDE_EFFECTS = typing.get_args(SideEffect)
 
 
-class Tool(Generic[P, R]):
+class Tool:
     """A function that a model can call; it stays callable as it was. Made by `@tool`; two tools are equal only if same.
 
     Attributes:
@@ -38,13 +39,13 @@ class Tool(Generic[P, R]):
     """
 
     definition: ToolDefinition
-    function: Callable[P, R]
+    function: Callable[..., Any]
     is_async: bool
     context_parameter: str | None
     __name__: str
     __qualname__: str
 
-    def __init__(self, function: Callable[P, R], definition: ToolDefinition, signature: Signature) -> None:
+    def __init__(self, function: Callable[..., Any], definition: ToolDefinition, signature: Signature) -> None:
         # first, since it also copies the function's own attributes
         functools.update_wrapper(self, function)
         self.function = function
@@ -53,6 +54,10 @@ class Tool(Generic[P, R]):
         self.context_parameter = signature.context
         self._signature = signature
         self._check = SchemaCheck(definition.parameters)
+        self._attribute: str | None = None
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._attribute = name
 
     @property
     def name(self) -> str:
@@ -67,22 +72,20 @@ class Tool(Generic[P, R]):
         """Whether it still lacks the object that it is a method of; `instance.method` has it."""
         return self._signature.owner is not None
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)
 
-    def __get__(self, instance: object, owner: type | None = None) -> Tool[..., R]:
+    def __get__(self, instance: object, owner: type | None = None) -> Tool:
         """Bind a decorated method to its object, once per object."""
         if instance is None or not self.is_unbound_method:
             return self
-        bound: Tool[..., R] = Tool(
-            self.function.__get__(instance, owner),
-            self.definition,
-            Signature(self._signature.model, self._signature.description, self.context_parameter, None),
-        )
+        function = self.function.__get__(instance, owner)
+        bound = Tool(function, self.definition, dataclasses.replace(self._signature, owner=None))
         bound._check = self._check
         attributes = getattr(instance, "__dict__", None)
-        if isinstance(attributes, dict):
-            return typing.cast("Tool[..., R]", attributes.setdefault(self.__name__, bound))
+        if isinstance(attributes, dict) and self._attribute is not None:
+            # found before the class's attribute from now on
+            return typing.cast("Tool", attributes.setdefault(self._attribute, bound))
         return bound
 
     def __repr__(self) -> str:
@@ -125,8 +128,15 @@ class Tool(Generic[P, R]):
         return keywords
 
 
+class TypedTool(Tool, Generic[P, R]):
+    """A tool whose direct call a type checker knows."""
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        return typing.cast("R", self.function(*args, **kwargs))
+
+
 @overload
-def tool(function: Callable[P, R], /) -> Tool[P, R]: ...
+def tool(function: Callable[P, R], /) -> TypedTool[P, R]: ...
 
 
 @overload
@@ -137,7 +147,7 @@ def tool(
     side_effect: SideEffect | None = None,
     polling: bool = False,
     timeout: float | timedelta | None = None,
-) -> Callable[[Callable[P, R]], Tool[P, R]]: ...
+) -> Callable[[Callable[P, R]], TypedTool[P, R]]: ...
 
 
 def tool(
@@ -149,7 +159,7 @@ def tool(
     side_effect: SideEffect | None = None,
     polling: bool = False,
     timeout: float | timedelta | None = None,
-) -> Tool[P, R] | Callable[[Callable[P, R]], Tool[P, R]]:
+) -> TypedTool[P, R] | Callable[[Callable[P, R]], TypedTool[P, R]]:
     """Make a tool of a function, sync or async; used bare or with keyword arguments.
 
     The schema comes from the type hints, descriptions from the docstring (`Args:` or `:param x:`) and from `Annotated`.
@@ -169,7 +179,7 @@ def tool(
     # classes that are defined inside the caller's function can only be found there
     names = sys._getframe(1).f_locals
 
-    def decorate(function: Callable[P, R]) -> Tool[P, R]:
+    def decorate(function: Callable[P, R]) -> TypedTool[P, R]:
         return make_tool(
             function,
             names,
@@ -192,7 +202,7 @@ def make_tool(
     side_effect: SideEffect | None = None,
     polling: bool = False,
     timeout: float | timedelta | None = None,
-) -> Tool[P, R]:
+) -> TypedTool[P, R]:
     """As `tool`, for a function that is at hand.
 
     Args:
@@ -208,7 +218,7 @@ def make_tool(
         polling=polling,
         timeout=_seconds(timeout),
     )
-    return Tool(function, definition, signature)
+    return TypedTool(function, definition, signature)
 
 
 def _check_function(function: object) -> None:

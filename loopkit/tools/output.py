@@ -1,4 +1,4 @@
-"""The words that a model gets for what became of its call."""
+"""The words that a model gets for what a handler returned or raised."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ import base64
 import dataclasses
 import datetime
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from enum import Enum
 from typing import Any
 
 from loopkit.errors import ToolError
-from loopkit.messages import JSON, Problem, ToolOutput
+from loopkit.messages import JSON, ToolOutput
 
-_LONGEST_NAME = 200
 _TOO_DEEP = "The tool's result is nested too deeply to be written as text."
 
 
@@ -77,24 +76,6 @@ def _bytes_text(data: bytes) -> str:
         return data.decode()
     except UnicodeDecodeError:
         return f"data:application/octet-stream;base64,{base64.b64encode(data).decode('ascii')}"
-
-
-def unknown_tool_text(name: str, known: Iterable[str]) -> str:
-    """Return what a model is told when it asks for a tool that isn't there (spec/loop.md 9.1).
-
-    Args:
-        name: the name it asked for; cut when it is absurdly long.
-        known: names of the tools it has.
-    """
-    asked = name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…"
-    names = ", ".join(known)
-    return f"Unknown tool: {asked}. Known tools: {names}." if names else f"Unknown tool: {asked}. There are no tools."
-
-
-def invalid_arguments_text(problems: Iterable[Problem]) -> str:
-    """Return what a model is told when its arguments don't fit: one line for each path and reason (spec/loop.md 9.1)."""
-    lines = [f"- {problem.path or '$'}: {problem.message}" for problem in problems]
-    return "\n".join(["Invalid arguments, the tool was not run:", *lines])
 
 
 def failure_text(exception: BaseException) -> str:

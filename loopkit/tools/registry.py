@@ -10,7 +10,7 @@ from loopkit.messages import ToolDefinition
 from loopkit.tools.definition import Tool, make_tool
 
 
-class ToolRegistry(Mapping[str, Tool[..., Any]]):
+class ToolRegistry(Mapping[str, Tool]):
     """An ordered mapping of names to tools that never changes.
 
     Args:
@@ -22,12 +22,12 @@ class ToolRegistry(Mapping[str, Tool[..., Any]]):
 
     __slots__ = ("_definitions", "_tools")
 
-    def __init__(self, tools: Iterable[Tool[..., Any] | Callable[..., Any]] | ToolRegistry = ()) -> None:
+    def __init__(self, tools: Iterable[Tool | Callable[..., Any]] | ToolRegistry = ()) -> None:
         if isinstance(tools, ToolRegistry):
             tools = tools.values()
         if isinstance(tools, str) or not isinstance(tools, Iterable):
             raise AgentBuildError(f"tools are given as a list of functions, not {tools!r}")
-        self._tools: dict[str, Tool[..., Any]] = {}
+        self._tools: dict[str, Tool] = {}
         for given in tools:
             made = given if isinstance(given, Tool) else make_tool(given)
             if made.is_unbound_method:
@@ -48,7 +48,7 @@ class ToolRegistry(Mapping[str, Tool[..., Any]]):
     def names(self) -> tuple[str, ...]:
         return tuple(self._tools)
 
-    def __getitem__(self, name: str) -> Tool[..., Any]:
+    def __getitem__(self, name: str) -> Tool:
         return self._tools[name]
 
     def __iter__(self) -> Iterator[str]:

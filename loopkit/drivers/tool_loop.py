@@ -76,14 +76,16 @@ async def run_parts(
 
 
 async def run_root(
-    run: Run, parts: LoopParts, *, driver_made: Callable[[LoopDriver], None] | None = None
+    run: Run, parts: LoopParts, *, driver_made: Callable[[LoopDriver], None] | None = None, started: bool = False
 ) -> ToolLoopResult:
     """Run the root loop of a run that has no events yet.
 
     Args:
         driver_made: called with the driver before its first event, so that somebody can stop or decide.
+        started: the recording's header stands already.
     """
-    run.start()
+    if not started:
+        run.start()
     driver = LoopDriver(run, e.ROOT, parts)
     try:
         if driver_made is not None:

@@ -1,0 +1,218 @@
+"""Runs an agent in a thread and an event loop of its own, and stands at its gates for whoever debugs it (DESIGN §5)."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import anyio
+
+from loopkit import events as e
+from loopkit.agent import Agent
+from loopkit.core.state import CallState
+from loopkit.debugger.policy import Policy
+from loopkit.drivers.loop_driver import LoopDriver
+from loopkit.drivers.result import ToolLoopResult
+from loopkit.drivers.run import Run, new_header
+from loopkit.drivers.tool_loop import run_root
+from loopkit.errors import DecisionNotAccepted
+from loopkit.messages import Problem
+from loopkit.outcomes import Modify, ToolApproval
+from loopkit.providers.protocol import Delta, TextDelta
+from loopkit.recording.writer import Recorder
+
+Stepping: TypeAlias = Literal["continue", "step", "iteration"]
+PERSON = "person"
+CLOSE_SECONDS = 3.0
+
+
+class LiveRun:
+    """An agent on its way, in its own thread.
+
+    Commands may come from any thread; none waits for the agent. Implements `drivers.run.Watcher`.
+
+    Args:
+        path: where the run is recorded.
+        policy: decides before a person is asked; None asks for every call.
+        backend: `asyncio` or `trio`.
+    """
+
+    def __init__(self, agent: Agent, task: str, path: Path, policy: Policy | None, backend: str) -> None:
+        self.path = path
+        self.result: ToolLoopResult | None = None
+        self.error: BaseException | None = None
+        self._agent = agent
+        self._task = task
+        self._policy = policy
+        self._stepping: Stepping = "continue"
+        self._events: deque[e.Event] = deque()
+        self._partial: dict[str, list[str]] = {}
+        self._wake: Callable[[], None] | None = None
+        self._woken = False
+        self._policy_calls: set[str] = set()
+        self._root: LoopDriver | None = None
+        self._began = threading.Event()
+        self._ended = threading.Event()
+        self._run = Run(
+            new_header(),
+            Recorder(path),
+            self,
+            max_runs=agent.config.max_runs,
+            max_concurrent_runs=agent.config.max_concurrent_runs,
+        )
+        self._run.start()
+        self._thread = threading.Thread(target=self._main, args=(backend,), name="loopkit run", daemon=True)
+        self._thread.start()
+
+    # ── the run's thread ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _main(self, backend: str) -> None:
+        try:
+            # the validators are built beside, so that the first answer isn't held up by it
+            threading.Thread(target=self._build_validators, name="loopkit validators", daemon=True).start()
+            self.result = anyio.run(self._drive, backend=backend)
+        except BaseException as error:  # noqa: BLE001  # the person sees it; a thread must not die with a traceback
+            self.error = error
+        finally:
+            self._run.close()
+            self._began.set()
+            self._ended.set()
+            self._call_wake()
+
+    def _build_validators(self) -> None:
+        for tool in self._agent.registry.values():
+            tool.problems({})
+
+    async def _drive(self) -> ToolLoopResult:
+        return await run_root(self._run, self._agent.parts(self._task), driver_made=self._take_root, started=True)
+
+    def _take_root(self, driver: LoopDriver) -> None:
+        self._root = driver
+
+    # ── Watcher: called under the run's lock ─────────────────────────────────────────────────────────────────────────
+
+    def stops_at(self, loop: str, gate: str) -> str | None:
+        """Stand at a gate while stepping; before a call only if nobody was asked about it."""
+        place, _, kind = gate.rpartition(".")
+        if self._stepping == "step" and (kind != "call" or place in self._policy_calls):
+            return PERSON
+        if self._stepping == "iteration" and kind == "request":
+            return PERSON
+        return None
+
+    def decide(self, driver: LoopDriver, call: CallState) -> tuple[ToolApproval, str] | None:
+        """Let the policy decide; what it leaves open waits for a person."""
+        if self._policy is None:
+            return None
+        return self._policy.decide(call.call, driver.core.state.tools.get(call.call.name))
+
+    def happened(self, event: e.Event) -> None:
+        """Queue an event for `take`."""
+        fact = event.fact
+        if isinstance(fact, e.Decided) and fact.by != PERSON:
+            self._policy_calls.add(fact.call)
+        elif isinstance(fact, (e.ModelReplied, e.ModelInterrupted, e.ModelAttemptFailed)):
+            self._partial.pop(event.loop, None)
+        self._events.append(event)
+        self._began.set()
+        self._call_wake()
+
+    def streamed(self, loop: str, iteration: int, delta: Delta) -> None:
+        """Keep the words of the answer that is coming in."""
+        if isinstance(delta, TextDelta):
+            self._partial.setdefault(loop, []).append(delta.text)
+            self._call_wake()
+
+    def _call_wake(self) -> None:
+        if self._wake is not None and not self._woken:
+            self._woken = True
+            self._wake()
+
+    # ── what a session asks, from any thread ─────────────────────────────────────────────────────────────────────────
+
+    @property
+    def ended(self) -> bool:
+        return self._ended.is_set()
+
+    @property
+    def now(self) -> float:
+        """Seconds since the run started."""
+        return self._run.clock() - self._run.started_at
+
+    def on_change(self, wake: Callable[[], None]) -> None:
+        """Have `wake` called, in the run's thread, when there is something new after a `take`."""
+        self._wake = wake
+        self._woken = False
+        if self._events or self.ended:
+            self._call_wake()
+
+    def take(self) -> list[e.Event]:
+        """Return the events since the last call."""
+        self._woken = False
+        taken: list[e.Event] = []
+        while self._events:
+            taken.append(self._events.popleft())
+        return taken
+
+    def partial(self, loop: str) -> str:
+        """Return the words of a loop's answer that is coming in."""
+        return "".join(self._partial.get(loop, ()))
+
+    def problems(self, loop: str, tool: str, arguments: object) -> tuple[Problem, ...] | None:
+        """Return the schema check of arguments by the agent's own tool, or None when that is not there."""
+        driver = self._driver(loop)
+        found = None if driver is None else driver.registry.get(tool)
+        return None if found is None else found.problems(arguments)
+
+    def decide_call(self, loop: str, call: str, version: int, decision: ToolApproval) -> None:
+        """Take a person's decision.
+
+        Raises:
+            DecisionNotAccepted: late, twice, for another version, or with arguments that don't fit.
+        """
+        driver = self._driver(loop)
+        if driver is None:
+            raise DecisionNotAccepted("this call can't be decided any more: its loop has ended")
+        verdict = e.CallVerdict()
+        if isinstance(decision, Modify):
+            state = driver.core.state.call_state(call)
+            name = "" if state is None else state.call.name
+            verdict = e.CallVerdict(self.problems(loop, name, decision.arguments) or ())
+        driver.decide(call, version, decision, PERSON, verdict)
+
+    def step(self, stepping: Stepping) -> None:
+        """Go on from every gate that a loop stands at, up to where `stepping` says."""
+        self._stepping = stepping
+        with self._run.lock:
+            for driver in list(self._run.drivers):
+                gate = driver.core.state.paused
+                if gate is not None:
+                    driver.post(e.Resumed(gate, PERSON))
+
+    def pause(self) -> None:
+        """Stand at the next gate; a running answer comes to its end first."""
+        self._stepping = "step"
+
+    def stop(self, reason: str | None) -> None:
+        """End the run at once."""
+        self._began.wait(CLOSE_SECONDS)
+        if self._root is not None:
+            self._root.stop(PERSON, reason)
+
+    def wait(self, timeout: float | None) -> bool:
+        """Wait for the run's end; return whether it has ended."""
+        return self._ended.wait(timeout)
+
+    def close(self) -> None:
+        """Stop the run if it still goes, and close its recording; a handler that can't be interrupted is left behind."""
+        if not self.ended:
+            self.stop(None)
+            if not self._ended.wait(CLOSE_SECONDS):
+                self._run.close()
+
+    def _driver(self, loop: str) -> LoopDriver | None:
+        with self._run.lock:
+            return next((driver for driver in self._run.drivers if driver.path == loop), None)

@@ -1,0 +1,112 @@
+"""Opens finished or unfinished runs, ours or a foreign tool's, for looking at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from loopkit.core.loop import apply_to
+from loopkit.core.state import LoopState
+from loopkit.debugger.timeline import Timeline
+from loopkit.errors import ImportFormatError
+from loopkit.events import Event
+from loopkit.importers.detect import read_session
+from loopkit.recording.header import Header, looks_like_recording
+from loopkit.recording.reader import read_recording
+
+OWN_FORMAT = "loopkit"
+
+
+class OpenedRun:
+    """One run that was recorded.
+
+    Attributes:
+        path: the file.
+        header: the recording's header, None for a foreign session.
+        events: all events in order.
+        source_format: `loopkit`, or a foreign format's name.
+        notices: one line each on what is damaged, torn or guessed.
+        title: what the run is about, empty when its format doesn't say.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        header: Header | None,
+        events: Sequence[Event],
+        *,
+        source_format: str = OWN_FORMAT,
+        notices: Sequence[str] = (),
+        title: str = "",
+    ) -> None:
+        self.path = path
+        self.header = header
+        self.events = events
+        self.source_format = source_format
+        self.notices = list(notices)
+        self.title = title
+
+    @cached_property
+    def timeline(self) -> Timeline:
+        """The whole run as its read model."""
+        return Timeline(self.events)
+
+    def state_at(self, seq: int) -> dict[str, LoopState]:
+        """Return the state of every loop after event `seq` (1-based), by path."""
+        states: dict[str, LoopState] = {}
+        for event in self.events:
+            if event.seq > seq:
+                break
+            apply_to(states, event)
+        return states
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Nothing is held open; the `with` says how long the run is looked at."""
+
+
+def open_recording(path: str | Path) -> OpenedRun:
+    """Open a recording, or a session that another tool recorded, found by its content.
+
+    Raises:
+        UserError: it can't be read, or is neither; the message is one line.
+    """
+    path = Path(path)
+    try:
+        with path.open("rb") as file:
+            ours = looks_like_recording(file.read(4096))
+    except OSError:
+        # the reader says what is wrong with the path, in one line
+        ours = True
+    if not ours:
+        return _open_foreign(path)
+    recording = read_recording(path)
+    notices = [] if recording.torn is None else [str(recording.torn)]
+    notices += [f"line {damage.line} is damaged: {damage.reason}" for damage in recording.damage]
+    if recording.newer:
+        notices.append(f"written in the newer format {recording.header.format}: what is unknown is shown raw")
+    return OpenedRun(path, recording.header, recording.events, notices=notices)
+
+
+def _open_foreign(path: Path) -> OpenedRun:
+    try:
+        session = read_session(path)
+    except ImportFormatError:
+        if path.stat().st_size == 0:
+            read_recording(path)
+        raise
+    return OpenedRun(
+        path,
+        None,
+        session.events,
+        source_format=session.format,
+        notices=session.notices,
+        title=session.title,
+    )

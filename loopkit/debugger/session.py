@@ -1,0 +1,250 @@
+"""One run, recorded or live, as every interface sees it: commands in, events and a timeline out, all plain data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from loopkit.debugger.recorded import OpenedRun, open_recording
+from loopkit.debugger.status import Mode, PendingDecision, Status, definition_of, pending_decision, status_of
+from loopkit.debugger.timeline import Timeline, task_text
+from loopkit.errors import DecisionNotAccepted
+from loopkit.events import ROOT, Event
+from loopkit.messages import Problem
+from loopkit.outcomes import Approve, Deny, Modify, Respond, ToolApproval
+from loopkit.tools.checks import SchemaCheck
+
+if TYPE_CHECKING:
+    from loopkit.agent import Agent
+    from loopkit.debugger.live import LiveRun
+    from loopkit.debugger.policy import Policy
+
+
+class Session:
+    """A run that is looked at or debugged; made by `open` or `start`.
+
+    Attributes:
+        timeline: the read model; changed by `poll` only, in the thread that calls it.
+        path: the recording, or the foreign file.
+        title: what to call the run, as recorded.
+        notices: one line each on what is damaged, torn or guessed in a recording.
+        source_format: `loopkit`, or the foreign format's name.
+    """
+
+    def __init__(self, *, recorded: OpenedRun | None = None, live: LiveRun | None = None, title: str = "") -> None:
+        self._live = live
+        self.timeline = recorded.timeline if recorded is not None else Timeline()
+        self.path: Path | None = recorded.path if recorded is not None else live.path if live is not None else None
+        self.notices: list[str] = list(recorded.notices) if recorded is not None else []
+        self.source_format = recorded.source_format if recorded is not None else "loopkit"
+        self.recorded_events: tuple[Event, ...] = tuple(recorded.events) if recorded is not None else ()
+        self._events: list[Event] = []
+        self.title = title
+        self._checks: dict[str, SchemaCheck] = {}
+
+    @classmethod
+    def open(cls, path: str | Path) -> Session:
+        """Open a recording, ours or a foreign one.
+
+        Raises:
+            UserError: it can't be read, in one line.
+        """
+        recorded = open_recording(path)
+        root = recorded.timeline.root
+        title = recorded.title or (task_text(root.started.messages) if root else "") or recorded.path.name
+        return cls(recorded=recorded, title=title)
+
+    @classmethod
+    def start(
+        cls,
+        agent: Agent,
+        task: str,
+        *,
+        record: str | Path | None = None,
+        policy: Policy | None = None,
+        backend: str = "asyncio",
+    ) -> Session:
+        """Start an agent in its own thread and return at once; it stops before every tool call.
+
+        Args:
+            record: where the run is kept; by default a new file in the recordings folder.
+            policy: decides before a person is asked.
+            backend: `asyncio` or `trio`.
+
+        Raises:
+            UserError: the recording can't be written, in one line.
+        """
+        from loopkit.debugger.live import LiveRun  # noqa: PLC0415  # looking at a recording needs no event loop
+        from loopkit.debugger.targets import new_recording_path  # noqa: PLC0415  # the same
+
+        path = new_recording_path(agent.name) if record is None else Path(record)
+        return cls(live=LiveRun(agent, task, path, policy, backend), title=task)
+
+    # ── what it shows ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def live(self) -> bool:
+        """Whether an agent is attached, also after it ended."""
+        return self._live is not None
+
+    @property
+    def mode(self) -> Mode:
+        return "live" if self.live else "recorded"
+
+    @property
+    def running(self) -> bool:
+        """Whether an agent is on its way."""
+        return self._live is not None and not self._live.ended
+
+    @property
+    def error(self) -> str:
+        """What ended a live run, in one line, when it was an exception; else empty."""
+        error = None if self._live is None else self._live.error
+        return "" if error is None else f"{type(error).__name__}: {error}"
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """All events so far, in order."""
+        return self.recorded_events or tuple(self._events)
+
+    def on_change(self, wake: Callable[[], None]) -> None:
+        """Have `wake` called from the run's thread when `poll` has something new; it must not block or raise."""
+        if self._live is not None:
+            self._live.on_change(wake)
+
+    def poll(self) -> list[Event]:
+        """Feed what is new to the timeline and return it."""
+        if self._live is None:
+            return []
+        events = self._live.take()
+        for event in events:
+            self.timeline.apply(event)
+        self._events.extend(events)
+        return events
+
+    def status(self) -> Status:
+        """Return where the run stands."""
+        now = self.timeline.t if self._live is None else self._live.now
+        status = status_of(self.timeline, self.mode, now, None if self.path is None else str(self.path))
+        if self._live is not None and self._live.ended and not self.timeline.ended:
+            # the run broke outside its loop, for instance because its recording could not be written
+            return replace(status, state="failed", waits_for="")
+        return status
+
+    def pending(self) -> list[PendingDecision]:
+        """Return the calls that wait for a person, in the order in which they were asked."""
+        return [pending_decision(call) for call in self.timeline.waiting.values()]
+
+    def partial(self, loop: str = ROOT) -> str:
+        """Return the words of an answer that is coming in, as received."""
+        return "" if self._live is None else self._live.partial(loop)
+
+    # ── checks while a person types ──────────────────────────────────────────────────────────────────────────────────
+
+    def validate(self, call: str, arguments: object) -> tuple[Problem, ...]:
+        """Return why arguments don't fit a call's schema; nothing when they do.
+
+        Args:
+            arguments: parsed JSON.
+        """
+        node = self.timeline.calls.get(call)
+        tool = None if node is None else definition_of(node)
+        if node is None or tool is None:
+            return ()
+        if not isinstance(arguments, dict):
+            return (Problem("$", "the arguments must be a JSON object"),)
+        if self._live is not None:
+            found = self._live.problems(node.loop.path, node.name, arguments)
+            if found is not None:
+                return found
+        key = json.dumps([tool.name, tool.parameters], sort_keys=True, default=str)
+        return self._checks.setdefault(key, SchemaCheck(tool.parameters)).problems(arguments)
+
+    def parse_arguments(self, call: str, text: str) -> tuple[dict[str, Any] | None, tuple[Problem, ...]]:
+        """Return the arguments that a text says, or None, and what is wrong with them.
+
+        A syntax error's path is its line and column, such as `line 2, column 7`.
+        """
+        repeated: list[str] = []
+
+        def without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+            value = dict(pairs)
+            if len(value) < len(pairs):
+                names = [name for name, _ in pairs]
+                repeated.extend(sorted({name for name in names if names.count(name) > 1}))
+            return value
+
+        try:
+            arguments = json.loads(text, object_pairs_hook=without_repeats)
+        except json.JSONDecodeError as error:
+            return None, (Problem(f"line {error.lineno}, column {error.colno}", f"not JSON: {error.msg}"),)
+        except (ValueError, RecursionError) as error:
+            return None, (Problem("$", f"not JSON: {error}"),)
+        if not isinstance(arguments, dict):
+            return None, (Problem("$", "the arguments must be a JSON object, such as {}"),)
+        if repeated:
+            return None, tuple(Problem(f"$.{name}", "stands here more than once") for name in repeated)
+        return arguments, self.validate(call, arguments)
+
+    # ── decisions: each raises DecisionNotAccepted, in one line, when it comes late, twice or doesn't fit ────────────
+
+    def approve(self, call: str, version: int) -> None:
+        """Let a call run as the model asked for it."""
+        self._decide(call, version, Approve())
+
+    def deny(self, call: str, version: int, reason: str = "") -> None:
+        """Refuse a call; the model gets the reason verbatim."""
+        self._decide(call, version, Deny(reason) if reason else Deny())
+
+    def edit(self, call: str, version: int, arguments: dict[str, Any]) -> None:
+        """Let a call run with other arguments."""
+        self._decide(call, version, Modify(arguments))
+
+    def respond(self, call: str, version: int, output: str, is_error: bool = False) -> None:
+        """Answer a call in its tool's place."""
+        self._decide(call, version, Respond(output, is_error))
+
+    def _decide(self, call: str, version: int, decision: ToolApproval) -> None:
+        node = self.timeline.calls.get(call)
+        if self._live is None or node is None:
+            raise DecisionNotAccepted("there is nothing to decide in a recording: fork it to go on from here")
+        self._live.decide_call(node.loop.path, call, version, decision)
+
+    # ── commands; they do nothing on a recording ─────────────────────────────────────────────────────────────────────
+
+    def pause(self) -> None:
+        """Stand at the next gate; a running answer or tool comes to its end first."""
+        if self._live is not None:
+            self._live.pause()
+
+    def step(self) -> None:
+        """Go on to the next gate: before a request, after a response, before a call, after a result."""
+        if self._live is not None:
+            self._live.step("step")
+
+    def next_iteration(self) -> None:
+        """Go on to the next request."""
+        if self._live is not None:
+            self._live.step("iteration")
+
+    def resume(self) -> None:
+        """Go on without stopping at gates; decisions are still asked for."""
+        if self._live is not None:
+            self._live.step("continue")
+
+    def stop(self, reason: str | None = None) -> None:
+        """End the run at once: what runs is interrupted, sub-agents first."""
+        if self._live is not None:
+            self._live.stop(reason)
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait for the run's end and return whether it has ended; never for an interface's own thread."""
+        return True if self._live is None else self._live.wait(timeout)
+
+    def close(self) -> None:
+        """Stop a live run and close its recording, within a few seconds; calling it again does nothing."""
+        if self._live is not None:
+            self._live.close()

@@ -1,0 +1,195 @@
+"""The app: opens home or a run, and sees to it that the terminal and the recording are whole at every end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import ClassVar
+
+from textual import on
+from textual.app import App, SystemCommand
+from textual.binding import BindingType
+from textual.message import Message
+from textual.screen import Screen
+
+from loopkit.debugger.display import one_line
+from loopkit.debugger.session import Session
+from loopkit.debugger.targets import recordings_folder
+from loopkit.errors import UserError
+from loopkit_tui.opening import open_target, session_of_demo
+from loopkit_tui.screens.home import HomeScreen
+from loopkit_tui.screens.run import RunScreen
+from loopkit_tui.themes import DARK, LIGHT, THEMES
+
+_ENDING_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
+
+
+class LoopkitApp(App[None]):
+    """Home, and runs over it.
+
+    Args:
+        session: a run to begin with; without one, home.
+        folder: where recordings are listed from.
+        opened: makes a session while the app is up, for what takes a while to open.
+    """
+
+    CSS_PATH = "loopkit.tcss"
+    TITLE = "loopkit"
+    ENABLE_COMMAND_PALETTE = True
+    BINDINGS: ClassVar[list[BindingType]] = [("ctrl+q", "leave_at_once", "quit"), ("ctrl+c", "leave_at_once", "quit")]
+
+    class Opened(Message):
+        """A session is there to be looked at."""
+
+        def __init__(self, session: Session) -> None:
+            super().__init__()
+            self.session = session
+
+    class NotOpened(Message):
+        """What the person wanted can't be opened."""
+
+        def __init__(self, reason: str) -> None:
+            super().__init__()
+            self.reason = reason
+
+    def __init__(self, session: Session | None = None, *, folder: Path | None = None) -> None:
+        super().__init__()
+        for theme in THEMES:
+            self.register_theme(theme)
+        self.theme = LIGHT.name if os.environ.get("LOOPKIT_THEME") == "light" else DARK.name
+        self.folder = folder or recordings_folder()
+        self.sessions: list[Session] = []
+        self._session = session
+        self._starts_with_run = session is not None
+        self._opening = False
+
+    def on_mount(self) -> None:
+        self._leave_on_signals()
+        if self._session is not None:
+            self.show_session(self._session)
+        else:
+            self.push_screen(HomeScreen(self.folder))
+
+    def show_session(self, session: Session) -> None:
+        """Show a run; it is closed when it is left, or when the app ends."""
+        self.sessions.append(session)
+        self.push_screen(RunScreen(session))
+
+    def leave_run(self, session: Session) -> None:
+        """Close a run that is shown, and go back to home, or end where the app began with the run."""
+        if self._starts_with_run:
+            self.exit()
+            return
+        self.pop_screen()
+        if session.live and session.path is not None and isinstance(self.screen, HomeScreen):
+            self.screen.notice(f"recorded in {one_line(str(session.path), 300)}", "good")
+        threading.Thread(target=self._close, args=(session,), name="closing", daemon=True).start()
+
+    def _close(self, session: Session) -> None:
+        """Close a run; until that is done, the app's end closes it too."""
+        session.close()
+        with suppress(ValueError):
+            self.sessions.remove(session)
+
+    def close_sessions(self) -> list[str]:
+        """Close every run, and return the paths of the recordings of live ones."""
+        paths = [str(session.path) for session in self.sessions if session.live and session.path is not None]
+        while self.sessions:
+            self.sessions.pop().close()
+        return paths
+
+    # ── opening ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def open(self, make: Callable[[], Session]) -> None:
+        """Make a session in a thread, so that a large recording doesn't hold the screen."""
+        if self._opening:
+            return
+        self._opening = True
+
+        def work() -> None:
+            try:
+                self.post_message(self.Opened(make()))
+            except UserError as error:
+                self.post_message(self.NotOpened(one_line(str(error), 400)))
+
+        threading.Thread(target=work, name="opening", daemon=True).start()
+
+    @on(Opened)
+    def _show_opened(self, message: Opened) -> None:
+        self._opening = False
+        self.show_session(message.session)
+
+    @on(NotOpened)
+    def _tell_not_opened(self, message: NotOpened) -> None:
+        self._opening = False
+        if isinstance(self.screen, HomeScreen):
+            self.screen.notice(message.reason)
+
+    @on(HomeScreen.RunChosen)
+    def _open_run(self, message: HomeScreen.RunChosen) -> None:
+        self.open(lambda: Session.open(message.path))
+
+    @on(HomeScreen.DemoChosen)
+    def _start_demo(self) -> None:
+        self.open(session_of_demo)
+
+    # ── ending ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _leave_on_signals(self) -> None:
+        """A signal that would kill the process ends the app instead: terminal restored, recording closed (e13, e14)."""
+        if threading.current_thread() is not threading.main_thread():
+            return
+        loop = asyncio.get_running_loop()
+        for name in _ENDING_SIGNALS:
+            number = getattr(signal, name, None)
+            if number is not None:
+                loop.add_signal_handler(number, partial(self.exit, return_code=128 + number))
+
+    def action_leave_at_once(self) -> None:
+        self.exit(return_code=130)
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+        """The palette holds the commands of the screen under it, and the two themes."""
+        if isinstance(screen, RunScreen | HomeScreen):
+            yield from screen.system_commands()
+        for theme in THEMES:
+            yield SystemCommand(f"theme.{theme.name}", "change the look", partial(self._use, theme.name))
+
+    def _use(self, theme: str) -> None:
+        self.theme = theme
+
+
+def main(target: str | None = None, task: str | None = None, *, session: Session | None = None) -> int:
+    """Open the interface and return the exit code.
+
+    Args:
+        target: a recording, a folder of recordings or an agent; None is home.
+        task: what an agent is asked to do; asked for when missing.
+        session: a run to show, instead of a target.
+
+    Raises:
+        UserError: the target can't be opened.
+    """
+    folder: Path | None = None
+    if session is None and target is not None:
+        opened = open_target(target, task)
+        if isinstance(opened, Path):
+            folder = opened
+        else:
+            session = opened
+    app = LoopkitApp(session, folder=folder)
+    paths: list[str] = []
+    try:
+        app.run()
+    finally:
+        paths = app.close_sessions()
+    for path in paths:
+        sys.stdout.write(f"recorded in {path}\n")
+    return app.return_code or 0

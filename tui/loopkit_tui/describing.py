@@ -1,0 +1,236 @@
+"""A row of the timeline as a document: what it is, what was decided, what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from loopkit import events as e
+from loopkit.debugger.display import one_line
+from loopkit.debugger.nodes import IterationNode, LoopNode, Row, RowKind
+from loopkit.debugger.rows import outcome_text, seconds_text, warning_text
+from loopkit.debugger.timeline import task_text
+from loopkit.encoding import encode
+from loopkit.messages import Usage
+from loopkit_tui.describing_calls import call_facts, describe_call, title
+from loopkit_tui.widgets.document import Facts, Item, Passage, Words
+from loopkit_tui.widgets.json_tree import Folds, tree_items
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a row's own record doesn't hold.
+
+    Args:
+        partial: the answer that is being streamed into the row's loop.
+        waited: seconds in which the run waited for a person.
+        recording: path of the recording, or None.
+    """
+
+    partial: str = ""
+    waited: float = 0.0
+    recording: str | None = None
+
+
+def agent_path(loop: LoopNode) -> str:
+    """Return the agents from the root to a loop, such as `root › fixer`."""
+    names = []
+    current: LoopNode | None = loop
+    while current is not None:
+        names.append(one_line(current.agent, 30))
+        current = current.parent.loop if current.parent is not None else None
+    return " › ".join(reversed(names))
+
+
+def row_title(row: Row) -> str:
+    """Return what the detail of a row is called."""
+    if row.kind is RowKind.CALL and row.call is not None:
+        return f"{one_line(row.call.name, 40)} {row.call.iteration.number}.{row.call.position}"
+    if row.kind is RowKind.ITERATION and row.iteration is not None:
+        return f"iteration {row.iteration.number}"
+    if row.kind is RowKind.AGENT:
+        return f"sub-agent {one_line(row.loop.agent, 40)}"
+    return {RowKind.TASK: "task", RowKind.OUTCOME: "the end", RowKind.WARNING: "warning"}.get(row.kind, row.kind.value)
+
+
+def describe(row: Row, around: Surroundings, folded: Folds) -> Iterator[Item]:
+    """Yield the lines of a row's detail."""
+    match row.kind:
+        case RowKind.CALL if row.call is not None:
+            yield from describe_call(row.call, agent_path(row.loop), folded)
+        case RowKind.ITERATION if row.iteration is not None:
+            yield from _iteration(row.iteration, around, folded)
+        case RowKind.TASK:
+            yield from _task(row.loop, folded)
+        case RowKind.AGENT:
+            yield from _agent(row.loop)
+        case RowKind.WARNING if row.warning is not None and row.iteration is not None:
+            yield from _warning(row.iteration, row.warning, folded)
+        case RowKind.OUTCOME:
+            yield from _outcome(row.loop, around)
+        case _ if row.event is not None:
+            yield from _event(row.event, folded)
+
+
+def usage_text(usage: Usage) -> str:
+    """Return tokens in words, with their parts."""
+    parts = [f"{usage.input_tokens:,} in", f"{usage.output_tokens:,} out"]
+    if usage.cache_read_tokens or usage.cache_write_tokens:
+        parts.append(f"{usage.cache_read_tokens:,} read from cache")
+    if usage.reasoning_tokens:
+        parts.append(f"{usage.reasoning_tokens:,} reasoning")
+    if usage.unreported:
+        parts.append(f"{usage.unreported} answers unreported")
+    return ", ".join(parts) + " tokens"
+
+
+def _iteration(iteration: IterationNode, around: Surroundings, folded: Folds) -> Iterator[Item]:
+    loop = iteration.loop
+    yield Facts(
+        (agent_path(loop), "agent"),
+        (one_line(iteration.model or loop.started.model or "", 40), "plain"),
+        (seconds_text(iteration.seconds), "muted"),
+        (usage_text(iteration.usage) if iteration.usage is not None else "", "muted"),
+        (f"ended: {iteration.stop_reason.value.replace('_', ' ')}" if iteration.stop_reason else "", "muted"),
+    )
+    for failure in iteration.attempts:
+        yield Passage(f"✗ an attempt failed: {failure.type_name}: {failure.message}", indent=0, tone="bad")
+    if iteration.interrupted is not None:
+        yield Words((f"✗ interrupted: {one_line(iteration.interrupted)}; what had come is shown", "bad"))
+    for warning in iteration.warnings:
+        yield Words((f"⚠ {warning_text(warning)}", "warning"))
+    yield from _answer(iteration, around, folded)
+    if iteration.calls:
+        yield from title("it asks for")
+        for call in iteration.calls:
+            yield from call_facts(call)
+
+
+def _answer(iteration: IterationNode, around: Surroundings, folded: Folds) -> Iterator[Item]:
+    message = iteration.message
+    if message is None:
+        if around.partial:
+            yield from title("the model is saying")
+            yield Passage(around.partial + " ▏")
+        elif not iteration.loop.ended:
+            yield from title("the model has not answered yet")
+        return
+    if message.reasoning:
+        closed = folded("reasoning", len(message.reasoning) > 400)
+        size = f"{len(message.reasoning):,} characters"
+        yield Words()
+        yield Words(("▸ " if closed else "▾ ", "key"), ("reasoning  ", "heading"), (size, "muted"), key="reasoning")
+        if not closed:
+            yield Passage(message.reasoning, tone="muted", key="reasoning")
+    if message.refusal:
+        yield from title("the model refuses")
+        yield Passage(message.refusal, tone="warning")
+    if message.text:
+        yield from title("the model says")
+        yield Passage(message.text)
+    elif not message.refusal:
+        yield from title("the model says nothing" + (" beside its calls" if message.tool_calls else ""))
+
+
+def _task(loop: LoopNode, folded: Folds) -> Iterator[Item]:
+    started = loop.started
+    yield Facts(
+        (agent_path(loop), "agent"),
+        (one_line(started.model or "", 40), "plain"),
+        (f"depth {started.depth}", "muted"),
+        (f"{len(started.tools)} tools", "muted"),
+    )
+    yield from title("what it was asked")
+    yield Passage(task_text(started.messages) or "(no task)")
+    system = "\n".join(message.text for message in started.messages if message.role == "system")
+    if system:
+        yield from title("its instructions")
+        yield Passage(system)
+    if started.tools:
+        yield from title("its tools")
+        for tool in started.tools:
+            effect = f"  ({tool.side_effect})" if tool.side_effect else ""
+            yield Words((f"  {one_line(tool.name, 40)}", "name"), (effect, "warning"))
+            yield Passage(tool.description.strip() or "(no description)", indent=4, tone="muted")
+    if started.configuration:
+        yield from title("its configuration")
+        yield from tree_items(started.configuration, "configuration", folded)
+
+
+def _agent(loop: LoopNode) -> Iterator[Item]:
+    ended = loop.ended_at
+    yield Facts(
+        (agent_path(loop), "agent"),
+        (one_line(loop.started.model or "", 40), "plain"),
+        (f"depth {loop.started.depth}", "muted"),
+        (seconds_text(ended - loop.started_at) if ended is not None else "running", "muted"),
+    )
+    yield from title("what it was asked")
+    yield Passage(task_text(loop.started.messages) or "(no task)")
+    yield from title("how it stands")
+    yield Words((f"  {outcome_text(loop) if loop.ended else 'running'}", "bad" if loop.failure else "plain"))
+    yield Words((f"  {len(loop.iterations)} iterations", "plain"))
+    yield Words((f"  itself    {usage_text(loop.usage)}", "muted"))
+    yield Words((f"  with all  {usage_text(loop.subtree_usage)}", "muted"))
+    yield from _last_words(loop)
+
+
+def _outcome(loop: LoopNode, around: Surroundings) -> Iterator[Item]:
+    seconds = (loop.ended_at or loop.started_at) - loop.started_at
+    yield Facts((agent_path(loop), "agent"), (outcome_text(loop), "bad" if loop.failure else "good"))
+    if loop.parent is None and around.recording:
+        yield from title("recorded in")
+        yield Passage(around.recording, tone="key")
+    yield from title("in figures")
+    calls = sum(len(iteration.calls) for iteration in loop.iterations)
+    yield Words((f"  {len(loop.iterations)} iterations, {calls} calls, {len(loop.subtree()) - 1} sub-agents", "plain"))
+    waited = f", of which {seconds_text(around.waited)} waiting for a person" if around.waited >= 0.1 else ""
+    yield Words((f"  {seconds_text(seconds)}{waited if loop.parent is None else ''}", "plain"))
+    yield Words((f"  itself    {usage_text(loop.usage)}", "muted"))
+    yield Words((f"  with all  {usage_text(loop.subtree_usage)}", "muted"))
+    if loop.failure is not None:
+        yield from title("it failed with")
+        yield Passage(f"{loop.failure.type_name}: {loop.failure.message}", tone="bad")
+    yield from _last_words(loop)
+
+
+def _last_words(loop: LoopNode) -> Iterator[Item]:
+    answers = [it.message for it in loop.iterations if it.message is not None and it.message.text]
+    if answers:
+        yield from title("its last words")
+        yield Passage(answers[-1].text)
+
+
+def _warning(iteration: IterationNode, warning: e.RepetitionDetected, folded: Folds) -> Iterator[Item]:
+    yield Facts((agent_path(iteration.loop), "agent"), (one_line(warning.detector, 60), "warning"))
+    yield from title("what repeats")
+    yield Passage(warning_text(warning), tone="warning")
+    told = {
+        "warn": "The run goes on; the model is not told.",
+        "inject_warning": "The run goes on; the next request tells the model.",
+        "stop": "The run ends here; the calls are not executed.",
+    }
+    yield Passage(told.get(warning.action, warning.action), tone="muted")
+    yield from title("the evidence")
+    for earlier in iteration.loop.iterations:
+        if warning.since_iteration <= earlier.number <= iteration.number:
+            for call in earlier.calls:
+                yield from call_facts(call, number=earlier.number)
+    if iteration.calls:
+        yield from title("its arguments")
+        for call in iteration.calls:
+            yield Words((f"  {one_line(call.name, 40)}", "name"))
+            yield from tree_items(call.arguments, f"warning/{call.position}", folded, indent=4)
+
+
+def _event(event: e.Event, folded: Folds) -> Iterator[Item]:
+    fact = event.fact
+    yield Facts((event.type, "heading"), (f"event {event.seq}", "muted"), (seconds_text(event.t), "muted"))
+    if isinstance(fact, e.MessagesInjected):
+        yield from title(f"added by {one_line(fact.by, 60)}")
+        for message in fact.messages:
+            yield Passage(message.text, tone="person")
+        return
+    yield from title("what it says")
+    data = dict(fact.data) if isinstance(fact, e.Unrecognised) else encode(fact)
+    yield from tree_items(data, "event", folded)

@@ -1,0 +1,1 @@
+"""What fills the terminal: home, a run, and the questions that a run asks."""

@@ -1,0 +1,263 @@
+"""The commands of the run screen: keys, help, palette and key bar all read this table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from loopkit.debugger.display import json_text
+from loopkit.debugger.nodes import Row, RowKind
+from loopkit_tui.commands import Command
+from loopkit_tui.screens.asking import ConfirmScreen, SearchScreen
+from loopkit_tui.screens.keys import KeysScreen
+from loopkit_tui.walking import holds, is_agent, is_decision, is_error, is_iteration, is_warning
+from loopkit_tui.widgets.virtual_list import VirtualList
+
+if TYPE_CHECKING:
+    from loopkit_tui.screens.run import RunScreen
+
+    _Do = Callable[[RunScreen], None]
+
+
+# ── when a command can't be done ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def _not_live(screen: RunScreen) -> str:
+    if screen.steers:
+        return ""
+    return "the run has ended" if screen.session.live else "this is a recording: s and b step through it"
+
+
+def _nothing_waits(screen: RunScreen) -> str:
+    return "" if screen.decisions.pending and screen.steers else "no call waits for a decision"
+
+
+def _single(screen: RunScreen) -> str:
+    return _nothing_waits(screen) or ("" if len(screen.decisions.pending) > 1 else "only one call waits: a approves it")
+
+
+def _must_decide(screen: RunScreen) -> str:
+    if screen.steers and screen.decisions.pending:
+        return "decide first: a approve, e edit, d deny, w answer"
+    return ""
+
+
+def _not_paused(screen: RunScreen) -> str:
+    if _not_live(screen):
+        return _not_live(screen)
+    return _must_decide(screen) or ("" if screen.status.state == "paused" else "it is running")
+
+
+def _not_running(screen: RunScreen) -> str:
+    return _not_live(screen) or ("it stands already" if screen.status.state == "paused" else "")
+
+
+# ── what commands do ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _step(screen: RunScreen) -> None:
+    if screen.steers:
+        screen.timeline.following = True
+        screen.session.step()
+    else:
+        screen.walk.step(1)
+
+
+def _next_iteration(screen: RunScreen) -> None:
+    if screen.steers:
+        screen.timeline.following = True
+        screen.session.next_iteration()
+    else:
+        screen.walk.over(1)
+
+
+def _continue(screen: RunScreen) -> None:
+    screen.timeline.following = True
+    screen.session.resume()
+
+
+def _stop(screen: RunScreen) -> None:
+    lines = ["What runs is interrupted at once. The recording is kept and stays whole."]
+    question = ConfirmScreen("Stop this run?", lines, yes="stop it", no="let it run")
+    screen.app.push_screen(question, lambda yes: screen.session.stop() if yes else None)
+
+
+def _go_to(screen: RunScreen) -> None:
+    count = screen.keys_reader.count
+    if count is None:
+        if screen.active_region() is screen.timeline:
+            screen.walk.to_edge(end=False)
+        else:
+            screen.active_region().move_to(0)
+        return
+    screen.detail_tab(screen.tab_before_count)
+    screen.walk.to_iteration(count)
+
+
+def _go_to_end(screen: RunScreen) -> None:
+    if screen.active_region() is screen.timeline:
+        screen.walk.to_edge(end=True)
+    else:
+        screen.active_region().move_to(screen.active_region().count() - 1)
+
+
+def _fold(screen: RunScreen) -> None:
+    if screen.active_region() is screen.detail:
+        screen.detail.toggle_fold()
+    else:
+        screen.timeline.fold()
+
+
+def _unfold(screen: RunScreen) -> None:
+    if screen.active_region() is screen.detail:
+        screen.detail.toggle_fold()
+    elif not screen.timeline.unfold():
+        screen.detail.focus()
+
+
+def _toggle(screen: RunScreen) -> None:
+    region = screen.active_region()
+    if region is screen.detail:
+        screen.detail.toggle_fold()
+    elif region is screen.pending:
+        screen.timeline.focus()
+    else:
+        screen.timeline.toggle_fold()
+
+
+def _find(kind: Callable[[Row], bool], direction: int, what: str) -> _Do:
+    return lambda screen: screen.walk.find(kind, direction, what)
+
+
+def _search(screen: RunScreen) -> None:
+    def answered(needle: str | None) -> None:
+        if needle:
+            screen.needle = needle.casefold()
+            _match(screen, 1)
+
+    screen.app.push_screen(SearchScreen(screen.needle), answered)
+
+
+def _match(screen: RunScreen, direction: int) -> None:
+    if not screen.needle:
+        screen.notice("nothing was searched for yet: / searches", "muted")
+        return
+    screen.walk.find(lambda row: holds(row, screen.needle), direction, "match")
+
+
+def _tab(number: int) -> _Do:
+    return lambda screen: screen.detail_tab(number - 1)
+
+
+def _next_region(direction: int) -> _Do:
+    def focus(screen: RunScreen) -> None:
+        regions: list[VirtualList] = [screen.timeline, screen.detail]
+        if screen.decisions.pending:
+            regions.append(screen.pending)
+        place = next((index for index, region in enumerate(regions) if region is screen.active_region()), 0)
+        regions[(place + direction) % len(regions)].focus()
+
+    return focus
+
+
+def _zoom(screen: RunScreen) -> None:
+    wanted = f"zoom-{screen.active_region().id}"
+    zoomed = screen.has_class(wanted)
+    screen.remove_class(*[f"zoom-{region}" for region in screen.REGIONS])
+    if not zoomed:
+        screen.add_class(wanted)
+
+
+def _copy(screen: RunScreen) -> None:
+    row = screen.timeline.selected
+    if row is None:
+        return
+    screen.app.copy_to_clipboard(_payload(row))
+    screen.notice("copied, if this terminal lets programs copy", "good")
+
+
+def _payload(row: Row) -> str:
+    if row.kind is RowKind.CALL and row.call is not None:
+        arguments = row.call.raw_arguments or json_text(row.call.effective_arguments)
+        return f"{row.call.name}\n{arguments}\n{row.call.content or ''}"
+    if row.iteration is not None and row.iteration.message is not None:
+        return row.iteration.message.text
+    return row.loop.agent
+
+
+def _leave(screen: RunScreen) -> None:
+    screen.leave()
+
+
+def _quit_at_once(screen: RunScreen) -> None:
+    screen.app.exit(return_code=130 if screen.steers else 0)
+
+
+def _keys(screen: RunScreen) -> None:
+    screen.app.push_screen(KeysScreen([(c.group, c.keys_shown, c.words, c.name) for c in RUN_COMMANDS]))
+
+
+def _palette(screen: RunScreen) -> None:
+    screen.app.action_command_palette()
+
+
+_RUN, _DECIDE, _MOVE, _FIND, _SCREEN = "run", "decide", "move", "find", "screen"
+
+RUN_COMMANDS: tuple[Command[RunScreen], ...] = (
+    Command("call.approve", "run the call that waits, as it is", ("a",), lambda s: s.decisions.approve(),
+            _DECIDE, "approve", _nothing_waits),
+    Command("call.edit", "change its arguments, then run it", ("e",), lambda s: s.decisions.edit(),
+            _DECIDE, "edit", _nothing_waits),
+    Command("call.deny", "don't run it; the model reads your reason", ("d",), lambda s: s.decisions.deny(),
+            _DECIDE, "deny", _nothing_waits),
+    Command("call.answer", "don't run it; answer in the tool's place", ("w",), lambda s: s.decisions.respond(),
+            _DECIDE, "answer", _nothing_waits),
+    Command("call.approve_all", "run all calls that wait, after a look at them", ("A",),
+            lambda s: s.decisions.approve_all(), _DECIDE, "all", _single),
+    Command("run.step", "to the next gate; in a recording, to the next row, into sub-agents", ("s",), _step,
+            _RUN, "step", _must_decide),
+    Command("run.next", "to the next iteration, over sub-agents", ("n",), _next_iteration, _RUN, "next", _must_decide),
+    Command("row.back", "one row back", ("b",), lambda s: s.walk.step(-1), _RUN, "back"),
+    Command("run.continue", "run on until something waits", ("c",), _continue, _RUN, "continue", _not_paused),
+    Command("run.pause", "stand at the next gate", ("p",), lambda s: s.session.pause(), _RUN, "pause", _not_running),
+    Command("run.stop", "end the run now (asks)", ("X",), _stop, _RUN, "stop", _not_live),
+    Command("row.down", "down a line", ("j", "down"), lambda s: s.active_region().move(1), _MOVE),
+    Command("row.up", "up a line", ("k", "up"), lambda s: s.active_region().move(-1), _MOVE),
+    Command("page.down", "down a page", ("pagedown", "ctrl+f"), lambda s: s.active_region().page(1), _MOVE),
+    Command("page.up", "up a page", ("pageup", "ctrl+b"), lambda s: s.active_region().page(-1), _MOVE),
+    Command("iteration.next", "to the next iteration of any agent", ("J",), _find(is_iteration, 1, "iteration"), _MOVE),
+    Command("iteration.previous", "to the one before", ("K",), _find(is_iteration, -1, "iteration"), _MOVE),
+    Command("row.go_to", "to the top; 12g goes to iteration 12", ("g", "home"), _go_to, _MOVE),
+    Command("row.end", "to the end; a live run is followed from there", ("G", "end"), _go_to_end, _MOVE),
+    Command("row.fold", "fold the sub-agent", ("h", "left"), _fold, _MOVE),
+    Command("row.unfold", "unfold it, or go to the detail", ("l", "right"), _unfold, _MOVE),
+    Command("row.toggle", "fold or unfold", ("space", "enter"), _toggle, _MOVE),
+    Command("row.return", "back to where you were before a jump", ("ctrl+o",), lambda s: s.walk.back(), _MOVE),
+    Command("error.next", "to the next error", ("]e",), _find(is_error, 1, "error"), _FIND, "error"),
+    Command("error.previous", "to the error before", ("[e",), _find(is_error, -1, "error"), _FIND, "error"),
+    Command("warning.next", "to the next warning", ("]w",), _find(is_warning, 1, "warning"), _FIND, "warning"),
+    Command("warning.previous", "to the warning before", ("[w",), _find(is_warning, -1, "warning"), _FIND, "warning"),
+    Command("decision.next", "to the next decision", ("]d",), _find(is_decision, 1, "decision"), _FIND, "decision"),
+    Command("decision.previous", "to the decision before", ("[d",), _find(is_decision, -1, "decision"),
+            _FIND, "decision"),
+    Command("agent.next", "to the next sub-agent", ("]a",), _find(is_agent, 1, "sub-agent"), _FIND, "agent"),
+    Command("agent.previous", "to the sub-agent before", ("[a",), _find(is_agent, -1, "sub-agent"), _FIND, "agent"),
+    Command("search.start", "search in everything", ("/",), _search, _FIND, "search"),
+    Command("search.next", "to the next match", ("]/",), lambda s: _match(s, 1), _FIND, "match"),
+    Command("search.previous", "to the match before", ("[/",), lambda s: _match(s, -1), _FIND, "match"),
+    Command("region.next", "to the next region", ("tab",), _next_region(1), _SCREEN),
+    Command("region.previous", "to the region before", ("shift+tab",), _next_region(-1), _SCREEN),
+    Command("region.zoom", "give the region the whole screen, and back", ("z",), _zoom, _SCREEN, "zoom"),
+    Command("detail.row", "detail: the row itself", ("1",), _tab(1), _SCREEN),
+    Command("detail.request", "detail: what the model was sent", ("2",), _tab(2), _SCREEN),
+    Command("detail.raw", "detail: the recorded events", ("3",), _tab(3), _SCREEN),
+    Command("detail.unfold_all", "unfold everything in the detail", ("+",),
+            lambda s: s.detail.fold_all(folded=False), _SCREEN),
+    Command("detail.fold_all", "fold everything in the detail", ("-",),
+            lambda s: s.detail.fold_all(folded=True), _SCREEN),
+    Command("row.copy", "copy what the row stands for", ("y",), _copy, _SCREEN),
+    Command("screen.keys", "all keys", ("?",), _keys, _SCREEN),
+    Command("screen.palette", "find a command by its name", ("ctrl+p",), _palette, _SCREEN),
+    Command("screen.leave", "back (asks while a run is live)", ("q", "escape"), _leave, _SCREEN, "quit"),
+    Command("app.quit", "stop what runs and quit at once", ("ctrl+c",), _quit_at_once, _SCREEN),
+)  # fmt: skip

@@ -1,0 +1,108 @@
+"""How a run stands, in the two lines at the top: the facts, and in plain words what happens now and what moves it on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from loopkit.debugger.display import one_line
+from loopkit.debugger.rows import outcome_text, tokens_text
+from loopkit_tui.painting import Span
+
+if TYPE_CHECKING:
+    from loopkit.debugger.session import Session
+    from loopkit.debugger.status import Status
+    from loopkit_tui.screens.run import RunScreen
+
+
+def clock_text(seconds: float) -> str:
+    """Return a duration such as `1:12` or `2:03:04`."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+def status_spans(session: Session, status: Status) -> tuple[list[Span], list[Span]]:
+    """Return the facts: name and mode at the left, figures at the right."""
+    live = status.mode == "live"
+    mode: Span = ("● live", "good") if live else ("◌ recorded", "muted")
+    limit = f"/{status.max_iterations}" if status.max_iterations is not None else ""
+    waited = f" (waiting {clock_text(status.waited)})" if status.waited >= 1 else ""
+    agents = f"{status.agents} agents  " if status.agents > 1 else ""
+    timeline = session.timeline
+    trouble: list[Span] = []
+    if timeline.errors:
+        trouble.append((f"✗ {timeline.errors}  ", "bad"))
+    if timeline.warnings:
+        trouble.append((f"⚠ {timeline.warnings}  ", "warning"))
+    if timeline.edited or timeline.denied:
+        trouble.append((f"✎ {timeline.edited + timeline.denied}  ", "person"))
+    agent = one_line(timeline.root.agent, 30) if timeline.root is not None else "…"
+    left: list[Span] = [
+        (" loopkit  ", "key"),
+        mode,
+        (f"  {agent}  ", "heading"),
+        (one_line(session.title, 120), "muted"),
+    ]
+    right: list[Span] = [
+        *trouble,
+        (agents, "agent"),
+        (f"{tokens_text(status.usage)}  ", "muted"),
+        (f"it {status.iteration}{limit}  ", "plain"),
+        (f"{clock_text(status.elapsed)}{waited} ", "plain"),
+    ]
+    return left, right
+
+
+def now_spans(screen: RunScreen) -> tuple[list[Span], list[Span]]:
+    """Return what happens now, and which keys move on."""
+    status = screen.status
+    if not screen.steers:
+        return _after(screen)
+    waits = len(screen.decisions.pending)
+    if waits:
+        return _deciding(screen, waits)
+    if status.state == "paused":
+        words = status.waits_for.removeprefix("you: ") or "paused"
+        return [(" ‖ ", "waiting"), (words, "waiting")], _keys("s", "step", "n", "next", "c", "continue")
+    busy = status.waits_for or "the agent"
+    return [(" ● ", "good"), (f"running: waits for {busy}", "plain")], _keys("p", "pause", "X", "stop")
+
+
+def _deciding(screen: RunScreen, waits: int) -> tuple[list[Span], list[Span]]:
+    one = screen.decisions.chosen or screen.decisions.first
+    assert one is not None
+    path = " › ".join(one_line(agent, 20) for agent in one.agents)
+    more = f"  (and {waits - 1} more)" if waits > 1 else ""
+    left: list[Span] = [
+        (" ◆ your decision: ", "waiting"),
+        (f"{path} ", "agent"),
+        ("wants to run ", "plain"),
+        (one_line(one.name, 40), "heading"),
+        (more, "muted"),
+    ]
+    if screen.decisions.chosen is None:
+        return left, _keys("a", "show it")
+    return left, _keys("a", "approve", "e", "edit", "d", "deny")
+
+
+def _after(screen: RunScreen) -> tuple[list[Span], list[Span]]:
+    session, status = screen.session, screen.status
+    root = session.timeline.root
+    if session.error and (root is None or not root.ended):
+        return [(" ✗ ", "bad"), (one_line(session.error, 300), "bad")], []
+    if root is None:
+        return [(" ○ nothing was recorded", "muted")], []
+    good = status.state == "finished"
+    words = outcome_text(root) if root.ended else "unfinished: the recording ends here"
+    left: list[Span] = [(" ■ ", "good" if good else "warning"), (words, "good" if good else "warning")]
+    if status.recording and session.live:
+        left += [("  recorded in ", "muted"), (one_line(status.recording, 300), "key")]
+        return left, []
+    return left, _keys("s", "step", "n", "next iteration", "b", "back")
+
+
+def _keys(*words: str) -> list[Span]:
+    spans: list[Span] = []
+    for key, word in zip(words[::2], words[1::2], strict=True):
+        spans += [(f" {key}", "key"), (f" {word} ", "plain")]
+    return spans

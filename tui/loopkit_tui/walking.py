@@ -1,0 +1,143 @@
+"""Ways through the rows of a run: by step, by iteration, to the next row of a kind, to words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from loopkit import events as e
+from loopkit.debugger.nodes import CallStatus, Row, RowKind
+from loopkit.debugger.rows import row_text
+from loopkit.encoding import encode
+
+if TYPE_CHECKING:
+    from loopkit_tui.screens.run import RunScreen
+
+_FAILED = (CallStatus.ERROR, CallStatus.REFUSED, CallStatus.ABANDONED)
+_REMEMBERED = 100
+
+
+def is_error(row: Row) -> bool:
+    """Whether something failed on this row."""
+    if row.kind is RowKind.CALL and row.call is not None:
+        return row.call.status in _FAILED
+    if row.kind is RowKind.ITERATION and row.iteration is not None:
+        return row.iteration.interrupted is not None
+    if row.kind is RowKind.NOTE and row.event is not None:
+        return isinstance(row.event.fact, e.ModelAttemptFailed | e.CallbackFailed)
+    return row.kind is RowKind.OUTCOME and row.loop.failure is not None
+
+
+def is_warning(row: Row) -> bool:
+    return row.kind is RowKind.WARNING
+
+
+def is_decision(row: Row) -> bool:
+    """Whether a person or a rule decided here, or is asked to."""
+    call = row.call
+    if row.kind is not RowKind.CALL or call is None:
+        return False
+    return call.status is CallStatus.WAITING or call.decided_by not in (None, "default")
+
+
+def is_agent(row: Row) -> bool:
+    return row.kind is RowKind.AGENT
+
+
+def is_iteration(row: Row) -> bool:
+    return row.kind is RowKind.ITERATION
+
+
+def holds(row: Row, needle: str) -> bool:
+    """Whether a row, or what it stands for, holds words; upper and lower case are the same."""
+    return any(needle in text.casefold() for text in _texts(row))
+
+
+def _texts(row: Row) -> list[str]:
+    words = row_text(row)
+    texts = [words.label, words.detail, words.state]
+    if row.kind is RowKind.CALL and row.call is not None:
+        call = row.call
+        texts += [str(call.effective_arguments), call.raw_arguments or "", call.content or ""]
+    elif row.kind is RowKind.ITERATION and row.iteration is not None and row.iteration.message is not None:
+        message = row.iteration.message
+        texts += [message.text, message.reasoning, message.refusal or ""]
+    elif row.event is not None:
+        texts.append(str(encode(row.event.fact)))
+    return texts
+
+
+class Walk:
+    """Moves a run screen's selection and remembers where it was."""
+
+    def __init__(self, screen: RunScreen) -> None:
+        self._screen = screen
+        self._places: list[Row] = []
+
+    def step(self, rows: int) -> None:
+        """To the next row, or the one before, into sub-agents that are folded."""
+        timeline = self._screen.timeline
+        self._go(timeline.selected_index + rows)
+
+    def find(self, wanted: Callable[[Row], bool], direction: int, what: str) -> None:
+        """To the next row, or the one before, that is wanted; says so when there is none."""
+        rows = self._screen.timeline.timeline.rows
+        start = self._screen.timeline.selected_index + direction
+        for index in range(start, len(rows) if direction > 0 else -1, direction):
+            if wanted(rows[index]):
+                self._go(index)
+                return
+        where = "after" if direction > 0 else "before"
+        self._screen.notice(f"no {what} {where} this row", "muted")
+
+    def over(self, direction: int) -> None:
+        """To the next iteration, or the one before, of this loop or one above it: over sub-agents."""
+        row = self._screen.timeline.selected
+        if row is None:
+            return
+        level = row.loop.level - (row.kind is RowKind.AGENT)
+
+        def wanted(other: Row) -> bool:
+            return other.loop.level <= level and other.kind in (RowKind.ITERATION, RowKind.OUTCOME)
+
+        self.find(wanted, direction, "iteration")
+
+    def to_iteration(self, number: int) -> None:
+        """To an iteration of the selected row's loop."""
+        timeline = self._screen.timeline
+        loop = timeline.selected.loop if timeline.selected is not None else None
+        for index, row in enumerate(timeline.timeline.rows):
+            iteration = row.iteration
+            if row.kind is RowKind.ITERATION and row.loop is loop and iteration and iteration.number == number:
+                self._go(index)
+                return
+        count = len(loop.iterations) if loop is not None else 0
+        self._screen.notice(f"there is no iteration {number} here; the last is {count}")
+
+    def to_edge(self, *, end: bool) -> None:
+        """To the first or the last row."""
+        self._go(len(self._screen.timeline.timeline.rows) - 1 if end else 0)
+        self._screen.timeline.following = end and self._screen.steers
+
+    def back(self) -> None:
+        """To where the selection was before the last jump."""
+        if not self._places:
+            self._screen.notice("this is where you started", "muted")
+            return
+        self._screen.timeline.select(self._places.pop())
+        self._screen.show_selected()
+
+    def _go(self, index: int) -> None:
+        timeline = self._screen.timeline
+        rows = timeline.timeline.rows
+        if not rows:
+            return
+        if not 0 <= index < len(rows):
+            self._screen.notice("this is the last row" if index > 0 else "this is the first row", "muted")
+            return
+        if timeline.selected is not None and abs(index - timeline.selected_index) > 1:
+            self._places.append(timeline.selected)
+            del self._places[:-_REMEMBERED]
+        timeline.following = False
+        timeline.select_index(index)
+        self._screen.show_selected()

@@ -22,7 +22,7 @@ NAMELESS = "the model named no tool"
 
 _SPLIT_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _CUT_TOKEN = re.compile(
-    r'\s*(-|\.\d*|(\.\d+)?[eE][+-]?|t(ru?)?|f(a(ls?)?)?|n(ul?)?|N(aN?)?|\\?u[0-9a-fA-F]{0,4})?\s*\Z'
+    r"\s*(-|\.\d*|(\.\d+)?[eE][+-]?|t(ru?)?|f(a(ls?)?)?|n(ul?)?|N(aN?)?|\\?u[0-9a-fA-F]{0,4})?\s*\Z"
 )
 
 

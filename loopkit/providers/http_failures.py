@@ -20,6 +20,7 @@ from loopkit.errors import ProviderError
 from loopkit.messages import Message
 
 LONGEST_CONNECT = 15.0
+_REFUSED = "connection refused"
 _RETRYABLE = (408, 409, 425, 429)
 _LONGEST = 400
 _KEY_LIKE = re.compile(r"\b(sk|pk|rk|key|Bearer)[-_ ][A-Za-z0-9_*.-]{8,}")
@@ -104,7 +105,8 @@ def unreachable(
     elif kind.endswith("Timeout"):
         message = f"no word from {server} for {seconds:g} s: is it overloaded? give it a longer timeout="
     elif kind in ("ConnectError", "UnsupportedProtocol", "ProxyError"):
-        message = f"can't reach {server} ({cause}): is the server running? set {base_name}"
+        question = "is the server running" if cause == _REFUSED else "is the address right"
+        message = f"can't reach {server} ({cause}): {question}? set {base_name}"
     else:
         message = f"the connection to {server} broke before the answer was whole ({cause})"
     return ProviderError(message, retryable=kind != "UnsupportedProtocol")
@@ -194,7 +196,7 @@ def _cause(error: BaseException) -> str:
         if isinstance(each, socket.gaierror):
             return "no such host"
         if isinstance(each, ConnectionRefusedError) or getattr(each, "errno", None) == errno.ECONNREFUSED:
-            return "connection refused"
+            return _REFUSED
     return str(error) or type(error).__name__
 
 

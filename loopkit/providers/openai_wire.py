@@ -81,11 +81,12 @@ class RequestEncoder:
                 best, shared = history, length
         if best is None:
             best = _History()
-        elif len(best.messages) - shared > _LONGEST_CUT:
+        elif (dropped := len(best.messages) - shared) > min(_LONGEST_CUT, shared - 1):
             # rather another agent's history with the same beginning than this one edited
             best = best.copy(shared)
         else:
-            best.cut(shared)
+            if dropped:
+                best.cut(shared)
             self._histories.remove(best)
         best.extend(messages)
         self._histories.insert(0, best)
@@ -129,8 +130,6 @@ class _History:
 
     def cut(self, length: int) -> None:
         """Drop what stands after the first `length` messages, and the turn that the cut falls into."""
-        if length == len(self.messages):
-            return
         length = self._whole_turns(length)
         for ids in self._new_ids[length:]:
             self._ids.difference_update(ids)

@@ -1,0 +1,239 @@
+"""Requests on the wire: valid at send time, each message encoded once."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from loopkit.errors import ProviderError
+from loopkit.messages import (
+    Image,
+    Message,
+    Reasoning,
+    Refusal,
+    Text,
+    ToolCall,
+    ToolDefinition,
+    ToolResult,
+)
+from loopkit.providers import openai_wire
+from loopkit.providers.openai_wire import EMPTY, RequestEncoder
+from loopkit.providers.protocol import ChatRequest
+
+TOOL = ToolDefinition("look", "Look at a thing.", {"type": "object", "properties": {"thing": {"type": "string"}}})
+
+
+def sent(*messages: Message, tools: tuple[ToolDefinition, ...] = (), **settings: Any) -> dict[str, Any]:
+    return json.loads(RequestEncoder("m").body(ChatRequest(messages, tools, settings)))
+
+
+def turn(call_id: str, number: int, *, result: str = "r") -> list[Message]:
+    return [
+        Message.assistant("", [ToolCall(call_id, "look", {"thing": number})]),
+        Message.tool(ToolResult(call_id, f"{result}{number}")),
+    ]
+
+
+def ids(body: dict[str, Any]) -> tuple[list[str], list[str]]:
+    calls = [call["id"] for message in body["messages"] for call in message.get("tool_calls", ())]
+    return calls, [message["tool_call_id"] for message in body["messages"] if message["role"] == "tool"]
+
+
+def test_a_request_is_streamed_and_asks_for_usage() -> None:
+    body = sent(Message.system("s"), Message.user("u"), tools=(TOOL,), temperature=0.5)
+    assert body == {
+        "model": "m",
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        "temperature": 0.5,
+        "messages": [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}],
+        "tools": [
+            {
+                "type": "function",
+                "function": {"name": "look", "description": TOOL.description, "parameters": TOOL.parameters},
+            }
+        ],
+    }
+
+
+def test_arguments_go_back_as_a_string() -> None:
+    """a14."""
+    message = sent(Message.user("u"), *turn("c1", 1))["messages"][1]
+    assert message == {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"thing": 1}'}}],
+    }
+
+
+def test_large_integers_go_back_exactly() -> None:
+    """a32."""
+    call = ToolCall("c", "look", {"id": 2512292042121000001})
+    body = sent(Message.assistant("", [call]), Message.tool(ToolResult("c", "x")))
+    assert body["messages"][0]["tool_calls"][0]["function"]["arguments"] == '{"id": 2512292042121000001}'
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        Message.user(""),
+        Message.user(" \n"),
+        Message("assistant", (Reasoning("hm"),)),
+        Message("assistant", ()),
+        Message.tool(ToolResult("c", "")),
+    ],
+)
+def test_a_message_without_words_is_sent_with_a_placeholder(message: Message) -> None:
+    """b14: the history itself stays as it is."""
+    assert sent(message)["messages"][0]["content"] == EMPTY
+
+
+def test_a_refusal_is_sent_as_words() -> None:
+    """a37."""
+    assert sent(Message("assistant", (Refusal("no"),)))["messages"] == [{"role": "assistant", "content": "no"}]
+
+
+@pytest.mark.parametrize("raw", ['{"a"', "[1]", ""])
+def test_arguments_that_are_no_object_are_sent_as_one_that_holds_them(raw: str) -> None:
+    """d16: servers refuse a whole history over one text that they can't parse."""
+    call = ToolCall("c", "look", raw_arguments=raw, problem="invalid JSON")
+    arguments = sent(Message.assistant("", [call]))["messages"][0]["tool_calls"][0]["function"]["arguments"]
+    assert json.loads(arguments) == {"invalid_json": raw}
+
+
+def test_what_is_no_json_never_reaches_the_wire_as_such() -> None:
+    call = ToolCall("c", "", {"a": float("nan")})
+    function = sent(Message.assistant("", [call]))["messages"][0]["tool_calls"][0]["function"]
+    assert function["name"] == "unnamed"
+    assert json.loads(function["arguments"]) == {"invalid_json": '{"a": NaN}'}
+
+
+def test_lone_surrogates_are_replaced_on_the_wire_only() -> None:
+    """d16, e20."""
+    message = Message.user("a\ud800b é 😀")
+    assert sent(message)["messages"][0]["content"] == "a\ufffdb é 😀"
+    assert message.text == "a\ud800b é 😀"
+
+
+def test_pictures_are_sent_as_content_blocks() -> None:
+    message = Message("user", (Text("what?"), Image("image/png", data="AA=="), Image("image/png", url="http://x/y")))
+    assert sent(message)["messages"][0]["content"] == [
+        {"type": "text", "text": "what?"},
+        {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}},
+        {"type": "image_url", "image_url": {"url": "http://x/y"}},
+    ]
+
+
+def test_ids_that_start_again_each_turn_are_rewritten_where_they_collide() -> None:
+    """b8."""
+    calls, results = ids(sent(Message.user("u"), *turn("call_0", 1), *turn("call_0", 2), *turn("other", 3)))
+    assert calls == results
+    assert (calls[0], calls[2]) == ("call_0", "other")
+    assert len(set(calls)) == 3
+
+
+def test_calls_of_one_response_that_share_an_id_are_two_calls() -> None:
+    """b9."""
+    both = Message.assistant("", [ToolCall("dup", "look", {"thing": n}) for n in (1, 2)])
+    body = sent(both, Message.tool(ToolResult("dup", "one")), Message.tool(ToolResult("dup", "two")))
+    calls, results = ids(body)
+    assert calls == results
+    assert len(set(calls)) == 2
+    assert [message["content"] for message in body["messages"][1:]] == ["one", "two"]
+
+
+def test_results_that_came_in_another_order_still_name_their_calls() -> None:
+    body = sent(
+        Message.assistant("", [ToolCall("a", "look"), ToolCall("b", "look")]),
+        Message.tool(ToolResult("b", "for b")),
+        Message.tool(ToolResult("a", "for a")),
+    )
+    assert ids(body)[1] == ["b", "a"]
+
+
+def test_a_setting_of_none_leaves_its_field_out() -> None:
+    assert "stream_options" not in sent(Message.user("u"), stream_options=None)
+    assert "stream_options" not in sent(Message.user("u"), stream=False)
+
+
+def test_tool_settings_are_sent_with_tools_only() -> None:
+    assert "tool_choice" not in sent(Message.user("u"), tool_choice="required")
+    assert sent(Message.user("u"), tools=(TOOL,), tool_choice="required")["tool_choice"] == "required"
+    named = sent(Message.user("u"), tools=(TOOL,), tool_choice="look")["tool_choice"]
+    assert named == {"type": "function", "function": {"name": "look"}}
+
+
+@pytest.mark.parametrize("settings", [{"temperature": float("nan")}, {"stop": object()}, {"messages": []}])
+def test_settings_that_cannot_be_sent_are_one_clear_line(settings: dict[str, Any]) -> None:
+    with pytest.raises(ProviderError, match="setting") as caught:
+        sent(Message.user("u"), **settings)
+    assert "\n" not in str(caught.value)
+    assert not caught.value.retryable
+
+
+def test_each_message_is_encoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """DESIGN §1, linear: counted, for a history that grows by a turn per request."""
+    encoded: Counter[int] = Counter()
+    original = openai_wire._History._wire_form
+
+    def counting(history: Any, message: Message) -> Any:
+        encoded[id(message)] += 1
+        return original(history, message)
+
+    monkeypatch.setattr(openai_wire._History, "_wire_form", counting)
+    encoder, history = RequestEncoder("m"), [Message.user("u")]
+    for number in range(50):
+        encoder.body(ChatRequest(tuple(history)))
+        history += turn("call_0", number)
+    assert set(encoded.values()) == {1}
+
+
+def test_histories_of_several_agents_are_kept_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also when they begin with the very same message."""
+    count = 0
+    original = openai_wire._History._wire_form
+
+    def counting(history: Any, message: Message) -> Any:
+        nonlocal count
+        count += 1
+        return original(history, message)
+
+    monkeypatch.setattr(openai_wire._History, "_wire_form", counting)
+    shared = Message.system("s")
+    encoder = RequestEncoder("m")
+    agents = [[shared, Message.user(str(number))] for number in range(4)]
+    for number in range(60):
+        for history in agents:
+            encoder.body(ChatRequest(tuple(history)))
+            history.extend(turn("c", number))
+    assert count <= sum(len(history) for history in agents)
+
+
+EDITS = st.lists(st.tuples(st.sampled_from(["grow", "mask", "drop", "user", "batch"]), st.integers(0, 50)), max_size=25)
+
+
+@given(EDITS)
+def test_what_is_kept_never_changes_what_is_sent(edits: list[tuple[str, int]]) -> None:
+    """Any course of growing, masking, editing and trimming: the same bytes as from a fresh encoder."""
+    encoder, history = RequestEncoder("m"), [Message.system("s"), Message.user("u")]
+    for edit, number in edits:
+        if edit == "grow":
+            history += turn(f"call_{number % 3}", number)
+        elif edit == "user":
+            history = [*history, Message.user(f"more {number}")]
+        elif edit == "batch":
+            calls = [ToolCall(f"call_{number % 2}", "look", {"n": n}) for n in range(3)]
+            results = [Message.tool(ToolResult(call.id, "r")) for call in calls]
+            history = [*history, Message.assistant("", calls), *results]
+        elif edit == "drop":
+            history = history[: max(1, len(history) - number % 40)]
+        elif history[place := number % len(history)].role == "tool":
+            masked = ToolResult(history[place].tool_results[0].tool_call_id, "masked")
+            history = [*history[:place], Message.tool(masked), *history[place + 1 :]]
+        request = ChatRequest(tuple(history))
+        assert encoder.body(request) == RequestEncoder("m").body(request)

@@ -157,8 +157,15 @@ def note_name(record: Block) -> str:
 
 def note_data(record: Block) -> Block:
     """Return all of a record, its own fields before those that every record has."""
-    own = {key: value for key, value in record.items() if key not in _ENVELOPE}
-    return own | record
+    own: Block = {}
+    rest = dict(record)
+    for key, value in record.items():
+        if key in ("attachment", "data") and isinstance(value, dict) and not (value.keys() - {"type"}) & record.keys():
+            own |= {name: item for name, item in value.items() if name != "type"}
+            del rest[key]
+        elif key not in _ENVELOPE:
+            own[key] = value
+    return own | rest
 
 
 def progress_text(data: Block) -> str:

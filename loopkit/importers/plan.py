@@ -86,7 +86,7 @@ def _plan_requests(ahead: Plan, steps: Sequence[Step]) -> None:
     answered: set[str] = set()
     opened: set[str] = set()
     for index, step in enumerate(steps):
-        if not isinstance(step, (Prompt, Answer, Result)):
+        if isinstance(step, Ended):
             continue
         if isinstance(step, Answer):
             answered.add(step.thread)

@@ -1,0 +1,89 @@
+"""Bodies of Chat Completions answers, and transports that deliver them in any cut."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from typing import Any
+
+import httpx
+
+from loopkit.messages import ChatResponse, Message
+from loopkit.providers.openai_chat import OpenAIChat
+from loopkit.providers.protocol import ChatRequest, Delta
+
+Cut = Callable[[bytes], list[bytes]]
+
+
+def whole(body: bytes) -> list[bytes]:
+    return [body]
+
+
+def line_by_line(body: bytes) -> list[bytes]:
+    return body.splitlines(keepends=True)
+
+
+def byte_by_byte(body: bytes) -> list[bytes]:
+    return [body[place : place + 1] for place in range(len(body))]
+
+
+CUTS = [whole, line_by_line, byte_by_byte]
+
+
+class Pieces(httpx.AsyncByteStream):
+    """A body in pieces; an exception in its place breaks it off."""
+
+    def __init__(self, pieces: Iterable[bytes | Exception]) -> None:
+        self._pieces = list(pieces)
+        self.closed = False
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for piece in self._pieces:
+            if isinstance(piece, Exception):
+                raise piece
+            yield piece
+
+    async def aclose(self) -> None:
+        self.closed = True
+
+
+def chunk(delta: Mapping[str, Any] | None = None, finish: str | None = None, **more: Any) -> dict[str, Any]:
+    choices = [] if delta is None else [{"index": 0, "delta": delta, "finish_reason": finish}]
+    return {"id": "x", "object": "chat.completion.chunk", "model": "m-1", "choices": choices, **more}
+
+
+def call_piece(
+    index: int | None = 0, *, call_id: Any = None, name: Any = None, arguments: Any = None
+) -> dict[str, Any]:
+    return {"tool_calls": [{"index": index, "id": call_id, "function": {"name": name, "arguments": arguments}}]}
+
+
+def sse(*chunks: Mapping[str, Any], done: bool = True, ending: str = "\n") -> bytes:
+    lines = [f"data: {json.dumps(each, ensure_ascii=False)}{ending}{ending}" for each in chunks]
+    return ("".join(lines) + (f"data: [DONE]{ending}{ending}" if done else "")).encode()
+
+
+def answering(
+    body: bytes | Iterable[bytes | Exception],
+    *,
+    cut: Cut = whole,
+    status: int = 200,
+    content_type: str = "text/event-stream; charset=utf-8",
+    headers: Mapping[str, str] | None = None,
+    **options: Any,
+) -> OpenAIChat:
+    """Return a provider whose server always answers with `body`."""
+
+    def handle(request: httpx.Request) -> httpx.Response:
+        pieces = cut(body) if isinstance(body, bytes) else body
+        return httpx.Response(
+            status, headers={"content-type": content_type, **(headers or {})}, stream=Pieces(pieces), request=request
+        )
+
+    given = {"base_url": "http://model.test/v1", "api_key": "", **options}
+    return OpenAIChat("m", transport=httpx.MockTransport(handle), **given)
+
+
+async def ask(provider: OpenAIChat, *messages: Message, told: list[Delta] | None = None) -> ChatResponse:
+    emit = (lambda piece: None) if told is None else told.append
+    return await provider.respond(ChatRequest(messages or (Message.user("hello"),)), emit)

@@ -290,6 +290,28 @@ def test_sub_agents_own_file_is_read_in_place_of_the_progress_lines(tmp_path: Pa
     assert (alone.runs, len(agent_timeline.loops["root"].iterations)) == (0, 2)
 
 
+def test_files_of_parallel_sub_agents_are_put_in_order_of_time(tmp_path: Path) -> None:
+    folder = tmp_path / "session" / "subagents"
+    folder.mkdir(parents=True)
+    for agent, seconds in (("a1", (10, 30)), ("a2", (20, 40))):
+        own = Lines()
+        for number, second in enumerate(seconds):
+            at = f"2026-01-19T03:00:{second}.000Z"
+            own.answer(f"s{number}", text("hm"), isSidechain=True, uuid=f"{agent}-{number}", timestamp=at)
+        (folder / f"agent-{agent}.jsonl").write_text(own.text())
+    lines = Lines()
+    lines.prompt("go")
+    lines.answer("m1", call("t1", "Agent"), call("t2", "Agent"))
+    for name in ("1", "2"):
+        details = {"agentId": f"a{name}", "status": "completed"}
+        lines.result(f"t{name}", "ok", toolUseResult=details, timestamp="2026-01-19T03:01:00.000Z")
+    session, timeline = read(tmp_path, lines.text())
+    replies = [(event.loop, event.t) for event in session.events if isinstance(event.fact, e.ModelReplied)]
+    one, two = "root/1.1#1", "root/1.2#1"
+    assert replies == [("root", 1), (one, 10), (two, 20), (one, 30), (two, 40)]
+    assert timeline.loops[one].reason == timeline.loops[two].reason == Complete()
+
+
 def test_sidechain_lines_of_old_builds_go_under_the_call_with_their_prompt(tmp_path: Path) -> None:
     """formats.md §1: old builds put sub-agent lines into the main file with `isSidechain:true`."""
     lines = Lines()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ OPENING = [{"role": "system", "content": "Be brief."}, {"role": "user", "content
 CLOSING = {"role": "assistant", "content": "Done.", "tool_calls": None}
 
 
-def _dump(messages: list[dict[str, Any]]) -> str:
+def _dump(messages: Sequence[object]) -> str:
     return json.dumps(messages)
 
 
@@ -104,7 +105,7 @@ def test_call_in_content_and_in_the_list_is_one_call(tmp_path: Path) -> None:
 
 
 def test_legacy_function_calls_pair_by_order(tmp_path: Path) -> None:
-    messages = [
+    messages: list[dict[str, Any]] = [
         *OPENING,
         {"role": "assistant", "content": None, "function_call": {"name": "look", "arguments": "{}"}},
         {"role": "function", "name": "look", "content": "seen"},

@@ -35,22 +35,12 @@ def run(options: argparse.Namespace) -> int:
             results.append({"file": file, "sound": None, "error": warn_of(error)})
             continue
         code = max(code, 1 if findings else 0)
-        results.append(
-            {
-                "file": file,
-                "sound": not findings,
-                "findings": [{"line": f.line, "message": f.message} for f in findings],
-            }
-        )
-        if options.json:
-            continue
-        print(f"{one_line(file)}: {'sound' if not findings else f'{len(findings)} found'}")
-        for finding in findings:
-            print(
-                f"  line {finding.line}: {one_line(finding.message, 400)}"
-                if finding.line
-                else f"  {one_line(finding.message, 400)}"
-            )
+        found = [{"line": finding.line, "what": finding.what} for finding in findings]
+        results.append({"file": file, "sound": not findings, "findings": found})
+        if not options.json:
+            print(f"{one_line(file)}: {'sound' if not findings else f'{len(findings)} found'}")
+            for finding in findings:
+                print(f"  line {finding.line}: {one_line(finding.what, 400)}")
     if options.json:
         print_json(results)
     return code

@@ -25,6 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Replay each file and say how it went."""
+    from loopkit.debugger.display import visible
     from loopkit.debugger.runs import replay_file
     from loopkit.debugger.targets import load_agent
     from loopkit.errors import UserError
@@ -46,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
         code = max(code, 0 if report.same else 1)
         results.append({"file": file, **report.data()})
         if not options.json:
-            print(report.text())
+            print(visible(report.text()))
     if options.json:
         print_json(results)
     return code

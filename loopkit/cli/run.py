@@ -42,11 +42,17 @@ def run(options: argparse.Namespace) -> int:
     agent = load_agent(options.agent)
     path = Path(options.record) if options.record else new_recording_path(agent.name)
     outcome = run_headless(agent, options.task, record=path, approve=options.approve)
-    data = _data(outcome)
+    refused = _refused(outcome)
+    data = {**_data(outcome), "refused": refused}
     if options.json:
         print_json(data)
     else:
         _print(data)
+    if refused and options.approve == APPROVE[0]:
+        warn(
+            f'not run: {", ".join(refused)}; `--approve all` runs every tool, `@tool(side_effect="read")` declares '
+            "one that only reads, and `loopkit tui` asks you about each call"
+        )
     if outcome.error is not None:
         if options.debug:
             raise outcome.error
@@ -71,6 +77,18 @@ def _data(outcome: HeadlessOutcome) -> dict[str, Any]:
         "output_tokens": result.subtree_usage.output_tokens if result is not None else None,
         "recording": None if outcome.path is None else str(outcome.path),
     }
+
+
+def _refused(outcome: HeadlessOutcome) -> list[str]:
+    """Names of the tools whose calls the policy did not let run."""
+    from loopkit.debugger.nodes import CallStatus
+    from loopkit.debugger.recorded import open_recording
+
+    if outcome.path is None or not outcome.path.exists():
+        return []
+    with open_recording(outcome.path) as recorded:
+        denied = [call for call in recorded.timeline.calls.values() if call.status is CallStatus.DENIED]
+    return list(dict.fromkeys(call.name for call in denied if (call.decided_by or "").startswith("policy")))
 
 
 def _print(data: dict[str, Any]) -> None:

@@ -30,9 +30,9 @@ class RunSummary:
         iterations, calls: as in the totals of `loopkit show`.
         tokens: in and out; None when no answer reported any.
         cost: in US dollars, or None.
-        outcome: a word for machines, such as `complete` or `unfinished`; `damaged` when the file can't be read.
+        outcome: a word for machines, such as `complete` or `unfinished`; `damaged` when nothing can be read.
         outcome_text: the same in words.
-        damaged: why the file can't be read, in one line, or None.
+        damaged: what is wrong with the file, in one line, or None; the figures are then those of what can be read.
         parent: id of the run that this one was forked from, or None.
         forked_at: number of the last event taken over from the parent, or None.
         source_format: `loopkit`, or the name of a foreign format.
@@ -131,6 +131,7 @@ def _summary(path: Path, changed: datetime, recorded: OpenedRun) -> RunSummary:
         outcome_text=outcome_text(timeline.root) if timeline.root else "unfinished",
         warnings=counted.warnings,
         errors=counted.errors,
+        damaged=recorded.damaged,
         denied=counted.denied,
         edited=counted.edited,
         parent=header.parent if header is not None else None,

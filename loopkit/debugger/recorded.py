@@ -29,6 +29,7 @@ class OpenedRun:
         events: all events in order.
         source_format: `loopkit`, or a foreign format's name.
         notices: one line each on what is damaged, torn or guessed.
+        damaged: the first damage, in one line, or None; a torn end is none.
         title: what the run is about, empty when its format doesn't say.
     """
 
@@ -40,6 +41,7 @@ class OpenedRun:
         *,
         source_format: str = OWN_FORMAT,
         notices: Sequence[str] = (),
+        damaged: str | None = None,
         title: str = "",
     ) -> None:
         self.path = path
@@ -47,6 +49,7 @@ class OpenedRun:
         self.events = events
         self.source_format = source_format
         self.notices = list(notices)
+        self.damaged = damaged
         self.title = title
 
     @cached_property
@@ -89,10 +92,11 @@ def open_recording(path: str | Path) -> OpenedRun:
         return _open_foreign(path)
     recording = read_recording(path)
     notices = [] if recording.torn is None else [str(recording.torn)]
-    notices += [f"line {damage.line} is damaged: {damage.reason}" for damage in recording.damage]
+    damage = [f"line {place.line} is damaged: {place.reason}" for place in recording.damage]
+    notices += damage
     if recording.newer:
         notices.append(f"written in the newer format {recording.header.format}: what is unknown is shown raw")
-    return OpenedRun(path, recording.header, recording.events, notices=notices)
+    return OpenedRun(path, recording.header, recording.events, notices=notices, damaged=damage[0] if damage else None)
 
 
 def _open_foreign(path: Path) -> OpenedRun:

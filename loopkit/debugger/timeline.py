@@ -39,6 +39,7 @@ class Timeline:
         seq: number of the last event applied.
         t: its time, seconds since the run started.
         waiting: calls that wait for a decision, in the order they were requested.
+        gaps: places where events are missing, as in a damaged recording.
     """
 
     def __init__(self, events: Iterable[e.Event] = ()) -> None:
@@ -48,6 +49,7 @@ class Timeline:
         self.rows: list[Row] = []
         self.seq = 0
         self.t = 0.0
+        self.gaps = 0
         self.waiting: dict[str, CallNode] = {}
         self._open_loops: dict[str, LoopNode] = {}
         self.warnings = 0
@@ -62,11 +64,18 @@ class Timeline:
 
     def apply(self, event: e.Event) -> None:
         """Take in the next event of the run."""
+        self.gaps += event.seq != self.seq + 1
         self.seq = event.seq
         self.t = max(self.t, event.t)
         handler = _HANDLERS.get(type(event.fact))
         if handler is not None:
-            handler(self, event, event.fact)
+            try:
+                handler(self, event, event.fact)
+            except (KeyError, IndexError):
+                if not self.gaps:
+                    raise
+                # what the event belongs to stood in the missing part (spec/faults.md j4)
+                self._note(event)
         elif isinstance(event.fact, e.Unrecognised):
             self._note(event)
         waits = bool(self.waiting or self._paused)

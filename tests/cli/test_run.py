@@ -23,9 +23,17 @@ def test_only_tools_declared_to_read_run_unless_asked(capsys: pytest.CaptureFixt
     data = json_of(["run", write_agent(), "--task", "go", "--record", "out.jsonl", "--json"], capsys)
     assert not Path("b.txt").exists()
     assert "a.txt says hello" in data["answer"]
-    assert "--approve all" in data["answer"]
+    assert "write is not declared read-only" in data["answer"]
+    assert data["refused"] == ["write"]
     assert (data["outcome"], data["iterations"], data["recording"]) == ("complete", 2, "out.jsonl")
     assert (data["input_tokens"], data["output_tokens"]) == (20, 10)
+
+
+def test_refused_calls_come_with_advice(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", write_agent(), "--task", "go", "--record", "out.jsonl"]) == 0
+    err = capsys.readouterr().err
+    assert err.startswith("loopkit: not run: write; `--approve all` runs every tool")
+    assert err.count("\n") == 1
 
 
 def test_no_tool_runs_when_none_may(capsys: pytest.CaptureFixture[str]) -> None:
@@ -72,6 +80,7 @@ def test_an_existing_file_is_never_overwritten(capsys: pytest.CaptureFixture[str
 
 
 def test_a_recording_in_a_folder_that_is_not_there_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("gone").touch()
     assert "gone" in failure_of(["run", write_agent(), "--task", "go", "--record", "gone/out.jsonl"], capsys)
 
 

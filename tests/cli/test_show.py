@@ -79,6 +79,20 @@ def test_a_torn_recording_is_shown_with_a_notice(capsys: pytest.CaptureFixture[s
     assert "look" in captured.out
 
 
+def test_a_recording_damaged_in_the_middle_is_shown_as_far_as_it_goes(capsys: pytest.CaptureFixture[str]) -> None:
+    """spec/faults.md j4: middle damage is reported with its line, the rest is viewable."""
+    whole = record().read_bytes().splitlines(keepends=True)
+    for line in range(1, len(whole)):
+        damaged = [*whole]
+        damaged[line] = b"garbage\n"
+        Path("run.jsonl").write_bytes(b"".join(damaged))
+        capsys.readouterr()
+        assert main(["show", "run.jsonl"]) == 0
+        captured = capsys.readouterr()
+        assert f"line {line + 1} is damaged" in captured.err
+        assert captured.out
+
+
 def test_runs_are_listed_newest_first(capsys: pytest.CaptureFixture[str]) -> None:
     record("a.jsonl")
     record("b.jsonl")

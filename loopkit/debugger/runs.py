@@ -1,0 +1,117 @@
+"""Whole runs without a screen: run an agent, replay a recording, fork one, check one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import anyio
+
+from loopkit.agent import Agent
+from loopkit.core.state import CallState
+from loopkit.debugger.policy import HEADLESS_POLICIES, Policy
+from loopkit.drivers.fork import fork
+from loopkit.drivers.loop_driver import LoopDriver
+from loopkit.drivers.replay import ReplayReport, replay
+from loopkit.drivers.result import ToolLoopResult
+from loopkit.errors import UserError
+from loopkit.events import Event
+from loopkit.outcomes import ToolApproval
+from loopkit.providers.protocol import Delta
+from loopkit.recording.check import Finding, check_recording
+from loopkit.recording.reader import read_recording, require_sound
+from loopkit.recording.writer import Recorder
+
+Approval = Literal["all", "none", "read-only"]
+
+
+@dataclass(frozen=True)
+class HeadlessOutcome:
+    """How a run without a screen ended.
+
+    Args:
+        result: what it gave, or None when it failed.
+        error: what it failed with, or None.
+        path: where it is recorded, or None.
+    """
+
+    result: ToolLoopResult | None
+    error: Exception | None
+    path: Path | None
+
+
+class Unattended:
+    """Stands at no gate and decides by policy; implements `drivers.run.Watcher`."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+
+    def stops_at(self, loop: str, gate: str) -> str | None:
+        return None
+
+    def decide(self, driver: LoopDriver, call: CallState) -> tuple[ToolApproval, str] | None:
+        return self._policy.decide(call.call, driver.core.state.tools.get(call.call.name))
+
+    def happened(self, event: Event) -> None:
+        """Nobody looks."""
+
+    def streamed(self, loop: str, iteration: int, delta: Delta) -> None:
+        """Nobody looks."""
+
+
+def run_headless(
+    agent: Agent, task: str, *, record: str | Path | None, approve: Approval = "read-only", backend: str = "asyncio"
+) -> HeadlessOutcome:
+    """Run an agent to its end, deciding on calls by policy.
+
+    Args:
+        record: where the run is kept, or None.
+        approve: which calls run: those of tools declared to only read, all, or none.
+
+    Raises:
+        UserError: the recording can't be written.
+    """
+    recorder = None if record is None else Recorder(record)
+    watcher = Unattended(HEADLESS_POLICIES[approve]())
+    path = None if record is None else Path(record)
+    try:
+        result = anyio.run(lambda: agent.run(task, recorder=recorder, watcher=watcher), backend=backend)
+    except UserError:
+        raise
+    except Exception as error:  # noqa: BLE001  # whatever the agent's own code raised is its outcome
+        return HeadlessOutcome(None, error, path)
+    return HeadlessOutcome(result, None, path)
+
+
+def replay_file(
+    path: str | Path, *, agent: Agent | None = None, tools: Literal["recorded", "live"] = "recorded"
+) -> ReplayReport:
+    """Replay a recording; see `loopkit.replay`."""
+    return replay(path, agent, tools=tools)
+
+
+def fork_file(
+    path: str | Path,
+    at: int | str,
+    edit: ToolApproval | None,
+    agent: Agent,
+    out: str | Path,
+    *,
+    approve: Approval = "read-only",
+) -> Path:
+    """Go on from inside a recording, without a screen, and return the new recording; see `loopkit.fork`.
+
+    Args:
+        approve: which of the calls after the fork run.
+    """
+    parent = read_recording(path)
+    require_sound(parent)
+    watcher = Unattended(HEADLESS_POLICIES[approve]())
+    anyio.run(lambda: fork(parent, at=at, edit=edit, agent=agent, recorder=Recorder(out), watcher=watcher))
+    return Path(out)
+
+
+def check_file(path: str | Path) -> list[Finding]:
+    """Return what is unsound about a recording: schema, sequence, torn or damaged lines; nothing when it is sound."""
+    return check_recording(path)

@@ -1,0 +1,223 @@
+"""Goes on from inside a recording with one decision changed, as a new recording that names its parent (DESIGN §4).
+
+What came before is copied with the same sequence numbers and not paid for again. A sub-agent that was open at the cut
+is reached by running its parent's handler again, which re-enters the sub-agent's recorded part by its path; other
+open loops are closed as orphans. Calls of the same response keep what was decided on them and what they returned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from loopkit import events as e
+from loopkit.core.history import INTERRUPTED_CALL
+from loopkit.core.loop import LoopCore, fold
+from loopkit.core.state import AskDecision, CallPhase, Effect, LoopState, Phase, RunTool
+from loopkit.drivers.parts import LoopParts
+from loopkit.drivers.performing import verdict_on
+from loopkit.drivers.prepared import RecordedAnswers
+from loopkit.drivers.result import ToolLoopResult
+from loopkit.drivers.run import Run, Watcher, new_header
+from loopkit.drivers.tool_loop import continue_root
+from loopkit.errors import UserError
+from loopkit.events import Event
+from loopkit.outcomes import Modify, ToolApproval
+from loopkit.recording.reader import Recording, read_recording, require_sound
+from loopkit.recording.writer import Recorder
+
+
+@dataclass(frozen=True)
+class ForkPoint:
+    """Where a fork leaves its parent.
+
+    Args:
+        prefix: the events that are copied.
+        loop: path of the loop that goes on there.
+        call: the call that is decided otherwise, or None to go on unchanged.
+        decision: what is decided on it.
+    """
+
+    prefix: tuple[Event, ...]
+    loop: str
+    call: str | None = None
+    decision: ToolApproval | None = None
+
+
+async def fork(
+    recording: str | Path | Recording,
+    *,
+    at: int | str,
+    edit: ToolApproval | None = None,
+    agent: Any,
+    recorder: Recorder,
+    watcher: Watcher | None = None,
+) -> ToolLoopResult:
+    """Go on from a place in a recording, with an agent's model and tools live from there.
+
+    Args:
+        recording: the parent; it is not changed.
+        at: a call's id, whose decision is replaced by `edit`; or the number of the last event to keep.
+        edit: approve, deny, other arguments, or an answer in the tool's place.
+        agent: today's agent; its `parts` make the root loop.
+        recorder: where the fork is kept.
+        watcher: decides on later calls; None approves them.
+
+    Raises:
+        RecordingError: the parent can't be used.
+        UserError: there is nothing to fork at that place.
+    """
+    parent = recording if isinstance(recording, Recording) else read_recording(recording)
+    require_sound(parent)
+    point = find_fork_point(parent, at, edit)
+    run = _forked_run(parent, point, recorder, watcher)
+    parts: LoopParts = agent.parts(())
+    run.prepared = _ForkAnswers(parent.events, point, run.inherited, parts)
+    run.max_runs = parts.config.max_runs
+    run.max_concurrent_runs = parts.config.max_concurrent_runs
+    _leave_gates(run, point.loop)
+    _close_orphans(run, point.loop)
+    return await continue_root(run, parts)
+
+
+def find_fork_point(parent: Recording, at: int | str, edit: ToolApproval | None) -> ForkPoint:
+    """Return where a fork leaves its parent.
+
+    Raises:
+        UserError: no such event or call, or nothing can go on from there.
+    """
+    events = parent.events
+    if isinstance(at, str):
+        return _at_call(parent, at, edit)
+    if not 1 <= at <= len(events):
+        raise UserError(f"{parent.path} has the events 1 to {len(events)}, not {at}")
+    event = events[at - 1]
+    if edit is not None:
+        call = getattr(event.fact, "call", None)
+        if not isinstance(call, str):
+            raise UserError(
+                f"event {at} ({event.type}) is of no call: name a call, such as root/3.1, to change what was decided"
+            )
+        return _at_call(parent, call, edit)
+    prefix = events[:at]
+    if fold(prefix)[e.ROOT].finished is not None:
+        raise UserError(f"the run has ended at event {at}: choose an earlier one")
+    return ForkPoint(prefix, event.loop)
+
+
+def _at_call(parent: Recording, call: str, edit: ToolApproval | None) -> ForkPoint:
+    for event in parent.events:
+        if isinstance(event.fact, e.Decided | e.DecisionExpired) and event.fact.call == call:
+            return ForkPoint(parent.events[: event.seq - 1], event.loop, call, edit or _recorded_decision(event.fact))
+    pending = [ev for ev in parent.events if isinstance(ev.fact, e.DecisionRequested) and ev.fact.call == call]
+    if pending and fold(parent.events)[pending[0].loop].call_state(call) is not None:
+        return ForkPoint(parent.events, pending[0].loop, call, edit)
+    known = [ev.fact.call for ev in parent.events if isinstance(ev.fact, e.Decided)]
+    shown = ", ".join(known[:8]) + (" …" if len(known) > 8 else "")
+    raise UserError(f"nothing was decided on a call {call!r} in {parent.path}; decided calls: {shown or 'none'}")
+
+
+def _recorded_decision(fact: e.Decided | e.DecisionExpired) -> ToolApproval | None:
+    return fact.decision if isinstance(fact, e.Decided) else None
+
+
+def _forked_run(parent: Recording, point: ForkPoint, recorder: Recorder, watcher: Watcher | None) -> Run:
+    header = new_header(parent.header.run, len(point.prefix))
+    run = Run(
+        header,
+        recorder,
+        watcher,
+        inherited=fold(point.prefix),
+        seq=len(point.prefix),
+        carried_seconds=point.prefix[-1].t if point.prefix else 0.0,
+    )
+    run.start()
+    for event in point.prefix:
+        recorder.append(event)
+        if watcher is not None:
+            watcher.happened(event)
+    run.started_runs = len(run.inherited) - 1
+    return run
+
+
+def _is_within(loop: str, ancestor: str) -> bool:
+    return loop == ancestor or loop.startswith(f"{ancestor}/")
+
+
+class _Inherited:
+    """A loop of the prefix that no driver goes on with yet; stands in for one where the log is written."""
+
+    def __init__(self, path: str, state: LoopState) -> None:
+        self.path = path
+        self.core = LoopCore(state)
+
+
+def _leave_gates(run: Run, loop: str) -> None:
+    """Let loops go on that stood at a gate at the cut: nobody of then is there to resume them."""
+    for path, state in run.inherited.items():
+        if state.paused is not None and _is_within(loop, path):
+            waiting: Any = _Inherited(path, state)
+            run.append(waiting, e.Resumed(state.paused, "fork"))
+            run.inherited[path] = waiting.core.state
+
+
+def _close_orphans(run: Run, loop: str) -> None:
+    """End the loops that were open at the cut and are not on the way to it, deepest first."""
+    orphans = [path for path, state in run.inherited.items() if state.finished is None and not _is_within(loop, path)]
+    for path in sorted(orphans, key=lambda path: path.count("#"), reverse=True):
+        orphan: Any = _Inherited(path, run.inherited[path])
+        run.append(orphan, e.RunStopped("fork", "not on the way to the fork"))
+        if orphan.core.state.phase is Phase.MODEL:
+            run.append(orphan, e.ModelInterrupted("fork"))
+        for call in orphan.core.state.calls:
+            if call.phase is CallPhase.RUNNING:
+                run.append(orphan, e.ToolAbandoned(call.key, "fork"))
+        while (due := orphan.core.due()) is not None:
+            run.append(orphan, due)
+        run.inherited[path] = orphan.core.state
+
+
+class _ForkAnswers:
+    """What a fork knows beforehand: the changed decision, and what the siblings of the cut did in the parent."""
+
+    def __init__(
+        self, events: Sequence[Event], point: ForkPoint, states: dict[str, LoopState], parts: LoopParts
+    ) -> None:
+        self._recorded = RecordedAnswers(events, live_tools=False, ask_again=False)
+        self._point = point
+        self._parts = parts
+        self._siblings = {
+            (path, call.key) for path, state in states.items() if state.finished is None for call in state.calls
+        }
+        self._tools = {path: state.tools for path, state in states.items()}
+        self._names = {call.key: call.call.name for state in states.values() for call in state.calls}
+
+    def answer(self, loop: str, effect: Effect) -> e.Input | None:
+        """Return the input for an effect of the cut's own moment, or None to perform it live."""
+        if not isinstance(effect, (AskDecision, RunTool)) or (loop, effect.call) not in self._siblings:
+            return None
+        if effect.call == self._point.call:
+            return self._changed(effect) if isinstance(effect, AskDecision) else None
+        if isinstance(effect, RunTool) and f"{effect.call}#" in f"{self._point.loop}#":
+            # the way to the cut leads through this handler
+            return None
+        recorded = self._recorded.recorded(loop, effect)
+        if recorded is not None or isinstance(effect, AskDecision):
+            return recorded
+        tool = self._tools[loop].get(self._names[effect.call])
+        if tool is not None and tool.side_effect in ("read", "idempotent"):
+            return None
+        return e.ToolAbandoned(effect.call, "fork", INTERRUPTED_CALL)
+
+    def _changed(self, effect: AskDecision) -> e.Input | None:
+        decision = self._point.decision
+        if decision is None:
+            return None
+        verdict = e.CallVerdict()
+        if isinstance(decision, Modify):
+            verdict = verdict_on(self._parts.registry, self._names[effect.call], decision.arguments)
+            if verdict.problems:
+                raise UserError("; ".join(f"{problem.path}: {problem.message}" for problem in verdict.problems))
+        return e.Decided(effect.call, effect.version, decision, "person", verdict)

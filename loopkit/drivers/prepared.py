@@ -1,0 +1,101 @@
+"""Inputs that a recording holds, found again by what asks for them: never by who comes first (DESIGN §4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from loopkit import events as e
+from loopkit.core.state import AskDecision, AskStopCondition, CallModel, Effect, ReadClock, RunTool
+from loopkit.events import Event
+
+# inputs that no effect asks for: people and callers bring them on their own
+SPONTANEOUS = (
+    e.MessagesInjected,
+    e.HistoryEdited,
+    e.Paused,
+    e.Resumed,
+    e.Reopened,
+    e.StopCommanded,
+    e.RunStopped,
+    e.DecisionRefused,
+    e.ToolProgressed,
+    e.ToolEndedLate,
+    e.ResultProcessed,
+)
+
+
+def effect_answered(event: Event) -> Effect | None:
+    """Return the effect that an input answers, or None for one that nobody asked for."""
+    match event.fact:
+        case e.ModelReplied() | e.ModelInterrupted():
+            return CallModel(event.iteration, 1)
+        case e.ModelAttemptFailed(attempt):
+            return CallModel(event.iteration, attempt)
+        case e.ClockRead():
+            return ReadClock(event.iteration + 1)
+        case e.StopAnswered():
+            return AskStopCondition(event.iteration)
+        case e.Decided(call, version) | e.DecisionExpired(call, version):
+            return AskDecision(call, version)
+        case e.ToolReturned(call) | e.ToolFailed(call) | e.ToolAbandoned(call):
+            return RunTool(call)
+    return None
+
+
+class RecordedAnswers:
+    """The inputs of a recording by loop and effect.
+
+    Args:
+        events: the recording's.
+        live_tools: handlers really run; everything else comes from the recording.
+        ask_again: a decision of `on_tool_call` and answers of `stop_when` are asked for again, to be compared.
+    """
+
+    def __init__(self, events: Iterable[Event], *, live_tools: bool, ask_again: bool) -> None:
+        self._facts: dict[tuple[str, Effect], e.Input] = {}
+        self._live_tools = live_tools
+        self._ask_again = ask_again
+        attempts: dict[tuple[str, int], int] = {}
+        for event in events:
+            effect = effect_answered(event)
+            if effect is None or not isinstance(event.fact, e.Input):
+                continue
+            if isinstance(effect, CallModel):
+                # an answer belongs to the attempt after the failed ones
+                place = (event.loop, event.iteration)
+                effect = CallModel(event.iteration, attempts.get(place, 1))
+                if isinstance(event.fact, e.ModelAttemptFailed):
+                    attempts[place] = event.fact.attempt + 1
+            self._facts[event.loop, effect] = event.fact
+
+    def recorded(self, loop: str, effect: Effect) -> e.Input | None:
+        """Return the recorded input for an effect, or None."""
+        return self._facts.get((loop, effect))
+
+    def answer(self, loop: str, effect: Effect) -> e.Input | None:
+        """Return the recorded input for an effect, or None when it is to be performed.
+
+        Raises:
+            LookupError: the recording holds no answer; it is never asked for live instead (spec/faults.md d14).
+        """
+        if isinstance(effect, RunTool) and self._live_tools:
+            return None
+        fact = self.recorded(loop, effect)
+        if self._ask_again and (isinstance(fact, e.StopAnswered) or _by_callback(fact)):
+            return None
+        if fact is None:
+            raise MissingAnswer(loop, effect)
+        return fact
+
+
+class MissingAnswer(LookupError):
+    """A replay asked for something that its recording does not hold."""
+
+    def __init__(self, loop: str, effect: Effect) -> None:
+        super().__init__(f"{loop}: nothing is recorded for {effect}")
+        self.loop = loop
+        self.effect = effect
+
+
+def _by_callback(fact: e.Input | None) -> bool:
+    return isinstance(fact, e.Decided) and fact.by == "on_tool_call"

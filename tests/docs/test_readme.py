@@ -1,0 +1,88 @@
+"""What the README tells people to do works."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from loopkit.cli import main
+from loopkit.cli.entry import COMMANDS, build_parser
+from loopkit.debugger.targets import load_agent
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```(\w+)\n(.*?)```", README, re.DOTALL)
+SHELL_LINES = [line.partition("  #")[0] for kind, text in BLOCKS if kind == "sh" for line in text.splitlines()]
+LOOPKIT_LINES = [line for line in SHELL_LINES if line.startswith("loopkit ")]
+
+
+def block(marker: str) -> str:
+    """The one code block that holds `marker`."""
+    (text,) = [text for kind, text in BLOCKS if kind == "python" and marker in text]
+    return text
+
+
+@pytest.fixture
+def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder with the README's agent, its model replaced by a script."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    monkeypatch.setattr(sys, "modules", dict(sys.modules))
+    script = (
+        'ScriptedProvider(lambda request: "Done." if len(request.messages) > 2 else ToolCall("c", "list_files", {}))'
+    )
+    text = re.sub(r"^model = .*$", f"model = {script}", block("# agent.py"), flags=re.MULTILINE)
+    Path("agent.py").write_text(text.replace("OpenAIChat,", "ScriptedProvider, ToolCall,"))
+    Path("recordings").mkdir()
+    return tmp_path
+
+
+@pytest.mark.usefixtures("workplace")
+def test_the_agent_loads_as_it_is_printed() -> None:
+    Path("printed.py").write_text(block("# agent.py"))
+    agent = load_agent("printed.py:agent")
+    assert agent.model == "gpt-5-mini"
+    assert list(agent.registry.names) == ["list_files", "write_file"]
+
+
+@pytest.mark.usefixtures("workplace")
+def test_the_five_line_test_replays_a_recording() -> None:
+    assert len([line for line in block("assert_replays").splitlines() if line.strip()]) <= 5
+    recording = re.search(r"recordings/[\w-]+\.jsonl", block("assert_replays"))
+    assert recording is not None
+    assert main(["run", "agent.py:agent", "--task", "go", "--record", recording[0]]) == 0
+    names: dict[str, object] = {}
+    exec(block("assert_replays"), names)
+    (test,) = [value for name, value in names.items() if name.startswith("test_")]
+    assert callable(test)
+    test()
+    changed = Path(recording[0]).read_text().replace("You are careful.", "You are careless.")
+    Path(recording[0]).write_text(changed)
+    with pytest.raises(AssertionError, match="system prompt"):
+        test()
+
+
+@pytest.mark.parametrize("line", LOOPKIT_LINES)
+def test_each_command_line_is_understood(line: str) -> None:
+    words = shlex.split(line)[1:]
+    assert words[0] in COMMANDS
+    assert build_parser(words[0]).parse_args(words).command == words[0]
+
+
+def test_each_make_target_exists() -> None:
+    targets = [line.split()[1] for line in SHELL_LINES if line.startswith("make ")]
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert targets == ["tui", "test"]
+    assert [target for target in targets if f"\n{target}:" not in makefile] == []
+
+
+@pytest.mark.parametrize("place", re.findall(r"^\| `([\w/]+/)` \|", README, re.MULTILINE))
+def test_each_place_exists(place: str) -> None:
+    assert (ROOT / place).is_dir()

@@ -13,7 +13,7 @@ import json
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, TypeGuard, cast
 
 from loopkit.errors import AgentBuildError, ProviderError
 from loopkit.messages import ChatResponse, Message, Part, Reasoning, Refusal, Text, ToolCall, ToolResult, Usage
@@ -129,7 +129,7 @@ _END: Any = object()
 
 
 def _answers_of(script: Script) -> Iterator[Answer | Answering]:
-    if callable(script) and not isinstance(script, type):
+    if _is_function(script):
         return itertools.repeat(script)
     if isinstance(script, (str, Mapping)) or not isinstance(script, Iterable):
         raise AgentBuildError(
@@ -137,7 +137,7 @@ def _answers_of(script: Script) -> Iterator[Answer | Answering]:
         )
     if isinstance(script, Sequence):
         for place, answer in enumerate(script, 1):
-            if not (_is_answer(answer) or callable(answer)):
+            if not (_is_answer(answer) or _is_function(answer)):
                 raise AgentBuildError(f"answer {place} of the script is {_described(answer)}; {_ANSWERS}")
     return iter(script)
 
@@ -153,13 +153,17 @@ def _is_answer(value: object) -> bool:
     return isinstance(value, (str, Part, ChatResponse, BreaksOff, BaseException))
 
 
+def _is_function(value: object) -> TypeGuard[Answering]:
+    return callable(value) and not isinstance(value, type)
+
+
 def _described(value: object) -> str:
     return f"the class {value.__name__}" if isinstance(value, type) else f"of type {type(value).__name__}"
 
 
 async def _spoken(answer: Answer | Answering, request: ChatRequest) -> ChatResponse | BreaksOff:
     given: object = answer
-    if not _is_answer(answer) and callable(answer):
+    if _is_function(answer):
         given = answer(request)
         if inspect.isawaitable(given):
             given = await given

@@ -80,7 +80,10 @@ def test_empty_and_null_count_as_absent(absent: str | None) -> None:
 
 def test_a_name_may_come_late() -> None:
     """a9."""
-    parts = [{"index": 0, "call_id": "c1", "name": ""}, {"index": 0, "name": "f", "arguments": "{}"}]
+    parts: list[dict[str, Any]] = [
+        {"index": 0, "call_id": "c1", "name": ""},
+        {"index": 0, "name": "f", "arguments": "{}"},
+    ]
     assert assembled(*parts) == [ToolCall("c1", "f")]
 
 

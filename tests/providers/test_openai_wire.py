@@ -29,7 +29,8 @@ TOOL = ToolDefinition("look", "Look at a thing.", {"type": "object", "properties
 
 
 def sent(*messages: Message, tools: tuple[ToolDefinition, ...] = (), **settings: Any) -> dict[str, Any]:
-    return json.loads(RequestEncoder("m").body(ChatRequest(messages, tools, settings)))
+    body: dict[str, Any] = json.loads(RequestEncoder("m").body(ChatRequest(messages, tools, settings)))
+    return body
 
 
 def turn(call_id: str, number: int, *, result: str = "r") -> list[Message]:

@@ -1,0 +1,141 @@
+"""Chat Completions against a real server that nobody here wrote, and against the official client."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from typing import Any
+
+import httpx
+import pytest
+
+from loopkit.errors import ProviderError
+from loopkit.messages import ChatResponse, Message, StopReason, ToolCall, ToolDefinition, ToolResult, Usage
+from loopkit.providers.openai_chat import OpenAIChat
+from loopkit.providers.protocol import ArgumentsDelta, ChatRequest, Delta, TextDelta
+from tests.providers.aimock import unavailable
+
+pytestmark = [pytest.mark.anyio, pytest.mark.wire]
+
+WEATHER = ToolDefinition(
+    "get_weather",
+    "Look up the weather.",
+    {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+)
+
+
+def provider(aimock: str) -> OpenAIChat:
+    return OpenAIChat("gpt-wire", base_url=aimock, api_key="test-key")
+
+
+async def ask(
+    aimock: str, *messages: Message, told: list[Delta] | None = None, settings: dict[str, Any] | None = None
+) -> ChatResponse:
+    request = ChatRequest(messages, (WEATHER,), settings or {})
+    heard: list[Delta] = [] if told is None else told
+    return await provider(aimock).respond(request, heard.append)
+
+
+async def test_an_answer_comes_in_pieces(aimock: str) -> None:
+    told: list[Delta] = []
+    response = await ask(aimock, Message.user("say hello"), told=told)
+    assert response.text == "Hello, 世界 😀! It is a fine day to be read in small pieces, isn't it?"
+    assert len(told) > 1
+    assert "".join(piece.text for piece in told if isinstance(piece, TextDelta)) == response.text
+    assert response.stop_reason is StopReason.END_TURN
+    assert response.model == "gpt-wire"
+    assert response.request_id
+    assert response.usage is not None
+    assert response.usage.output_tokens > 0
+
+
+async def test_an_answer_that_is_not_streamed_is_the_same(aimock: str) -> None:
+    streamed = await ask(aimock, Message.user("say hello"))
+    whole = await ask(aimock, Message.user("say hello"), settings={"stream": False})
+    assert (whole.parts, whole.stop_reason, whole.usage) == (streamed.parts, streamed.stop_reason, streamed.usage)
+
+
+async def test_parallel_calls_and_usage_arrive_whole(aimock: str) -> None:
+    """a32: with an integer that a double can't hold."""
+    told: list[Delta] = []
+    response = await ask(aimock, Message.user("weather"), told=told)
+    assert response.tool_calls == (
+        ToolCall("call_rome", "get_weather", {"city": "Rome", "station": 2512292042121000001}),
+        ToolCall("call_oslo", "get_weather", {"city": "Oslo", "units": ["celsius", "knots"]}),
+    )
+    assert response.usage == Usage(input_tokens=31, output_tokens=17)
+    assert response.stop_reason is StopReason.TOOL_CALLS
+    assert {piece.position for piece in told if isinstance(piece, ArgumentsDelta)} == {1, 2}
+
+
+async def test_the_follow_up_after_results_is_accepted(aimock: str) -> None:
+    """a14: what the server saw of the history is looked up in its own journal."""
+    question = Message.user("weather")
+    calls = (await ask(aimock, question)).message
+    results = [Message.tool(ToolResult(call.id, f"weather of {call.arguments['city']}")) for call in calls.tool_calls]
+    assert (await ask(aimock, question, calls, *results)).text == "Sunny in Rome, snow in Oslo."
+    async with httpx.AsyncClient(trust_env=False) as client:
+        journal = await client.get(aimock.removesuffix("/v1") + "/__aimock/journal")
+    seen = journal.json()[-1]["body"]["messages"]
+    assert [message["role"] for message in seen] == ["user", "assistant", "tool", "tool"]
+    assert [call["id"] for call in seen[1]["tool_calls"]] == [message["tool_call_id"] for message in seen[2:]]
+    assert json.loads(seen[1]["tool_calls"][1]["function"]["arguments"])["city"] == "Oslo"
+
+
+async def test_reasoning_is_told_apart_from_the_answer(aimock: str) -> None:
+    response = await ask(aimock, Message.user("think"))
+    assert (response.message.reasoning, response.text) == ("Two and two.", "Four.")
+
+
+async def test_the_output_limit_is_a_stop_reason(aimock: str) -> None:
+    assert (await ask(aimock, Message.user("too long"))).stop_reason is StopReason.MAX_TOKENS
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "retryable", "said"),
+    [
+        ("hurry", 429, True, "Rate limited"),
+        ("bad request", 400, False, "Unknown parameter"),
+        ("broken server", 500, True, "Internal error"),
+        ("nobody answers this", 503, True, ""),
+    ],
+)
+async def test_a_refusal_is_an_error_with_its_status(
+    aimock: str, words: str, status: int, retryable: bool, said: str
+) -> None:
+    """9.2."""
+    with pytest.raises(ProviderError) as caught:
+        await ask(aimock, Message.user(words))
+    assert (caught.value.status, caught.value.retryable) == (status, retryable)
+    assert said in str(caught.value)
+    assert "test-key" not in str(caught.value)
+
+
+async def test_a_stream_that_breaks_off_is_no_answer(aimock: str) -> None:
+    """3.9."""
+    told: list[Delta] = []
+    with pytest.raises(ProviderError, match="bro") as caught:
+        await ask(aimock, Message.user("break off"), told=told)
+    assert caught.value.retryable
+    assert told
+
+
+@pytest.mark.parametrize("words", ["say hello", "weather", "too long"])
+async def test_the_official_client_reads_the_same(aimock: str, words: str) -> None:
+    if importlib.util.find_spec("openai") is None:
+        unavailable("the comparison with the official client needs the package openai")
+    import openai
+
+    ours = await ask(aimock, Message.user(words))
+    async with openai.AsyncOpenAI(base_url=aimock, api_key="test-key", max_retries=0) as client:
+        theirs = await client.chat.completions.create(model="gpt-wire", messages=[{"role": "user", "content": words}])
+    (choice,) = theirs.model_dump()["choices"]
+    calls = [
+        (call["id"], call["function"]["name"], json.loads(call["function"]["arguments"]))
+        for call in choice["message"]["tool_calls"] or ()
+    ]
+    assert ours.text == (choice["message"]["content"] or "")
+    assert [(call.id, call.name, call.arguments) for call in ours.tool_calls] == calls
+    assert ours.raw_stop_reason == choice["finish_reason"]
+    assert theirs.usage is not None
+    assert ours.usage == Usage(theirs.usage.prompt_tokens, theirs.usage.completion_tokens)

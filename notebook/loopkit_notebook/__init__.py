@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from loopkit.debugger.session import Session
 from loopkit.errors import UserError
-
 from loopkit_notebook.cells import CellRegistry, current_cell
 from loopkit_notebook.widget import RunWidget
 

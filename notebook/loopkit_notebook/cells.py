@@ -44,7 +44,7 @@ class CellRegistry:
 
 def current_cell() -> CellRun | None:
     """Return the cell that is being run, or None where the front-end names none (a console, nbclient)."""
-    shell = get_ipython()  # type: ignore[no-untyped-call] # IPython has no annotation there
+    shell = get_ipython()
     parent = getattr(shell, "parent_header", None)
     if not isinstance(parent, dict):
         return None

@@ -11,6 +11,7 @@ from loopkit import events as e
 from loopkit.debugger.display import one_line, visible
 from loopkit.debugger.nodes import CallNode, IterationNode, LoopNode, Row, RowKind
 from loopkit.debugger.rows import call_state, outcome_text, row_text, seconds_text, tokens_text, warning_text
+from loopkit.debugger.status import agents_text, definition_of
 from loopkit.debugger.timeline import task_text
 from loopkit.encoding import encode
 from loopkit.messages import ToolDefinition
@@ -61,16 +62,6 @@ def cut(text: str, start: int, limit: int) -> tuple[str, int]:
     return visible(text[start:stop]), max(0, len(text) - stop)
 
 
-def agent_path(loop: LoopNode) -> str:
-    """Return the agents from the root to a loop as safe words, such as `root › fixer` (spec/faults.md h15)."""
-    names: list[str] = []
-    current: LoopNode | None = loop
-    while current is not None:
-        names.append(one_line(current.agent, 40))
-        current = current.parent.loop if current.parent is not None else None
-    return " › ".join(reversed(names))
-
-
 def row_detail(row: Row, partial: str = "") -> Detail:
     """Return what stands behind a row.
 
@@ -98,7 +89,7 @@ def _task(row: Row) -> _Parts:
     started = row.loop.started
     system = "\n\n".join(message.text for message in started.messages if message.role == "system")
     facts = [
-        ("agent", agent_path(row.loop)),
+        ("agent", agents_text(row.loop)),
         ("model", started.model or ""),
         ("tools", ", ".join(tool.name for tool in started.tools)),
     ]
@@ -114,7 +105,7 @@ def _iteration(row: Row) -> _Parts:
     iteration = row.iteration
     assert iteration is not None
     facts = [
-        ("agent", agent_path(row.loop)),
+        ("agent", agents_text(row.loop)),
         ("model", iteration.model or row.loop.started.model or ""),
         ("tokens", _usage_words(iteration)),
         ("took", seconds_text(iteration.seconds)),
@@ -150,9 +141,9 @@ def _json_line(call: CallNode) -> str:
 def _call(row: Row) -> _Parts:
     call = row.call
     assert call is not None
-    definition = _definition(call)
+    definition = definition_of(call)
     facts = [
-        ("agent", agent_path(call.loop)),
+        ("agent", agents_text(call.loop)),
         ("state", call_state(call) or call.status.value),
         ("side effect", (definition.side_effect if definition else None) or "undeclared"),
         ("decided by", _decider_words(call)),
@@ -186,14 +177,10 @@ def _decider_words(call: CallNode) -> str:
     return call.decided_by + (f", after {waited}" if waited else "")
 
 
-def _definition(call: CallNode) -> ToolDefinition | None:
-    return next((tool for tool in call.loop.started.tools if tool.name == call.name), None)
-
-
 def _agent(row: Row) -> _Parts:
     loop = row.loop
     facts = [
-        ("agent", agent_path(loop)),
+        ("agent", agents_text(loop)),
         ("iterations", str(len(loop.iterations))),
         ("own tokens", tokens_text(loop.usage)),
         ("with sub-agents", tokens_text(loop.subtree_usage)),
@@ -211,7 +198,7 @@ def _final_text(loop: LoopNode) -> str:
 def _warning(row: Row) -> _Parts:
     warning = row.warning
     assert warning is not None
-    facts = [("agent", agent_path(row.loop)), ("detector", warning.detector), ("action", warning.action)]
+    facts = [("agent", agents_text(row.loop)), ("detector", warning.detector), ("action", warning.action)]
     return "loop warning", facts, [Section("what repeats", warning_text(warning))]
 
 
@@ -220,7 +207,7 @@ def _message(row: Row) -> _Parts:
     fact = row.event.fact
     assert isinstance(fact, e.MessagesInjected)
     sections = [Section(message.role, message.text) for message in fact.messages]
-    return "injected message", [("agent", agent_path(row.loop)), ("by", fact.by)], sections
+    return "injected message", [("agent", agents_text(row.loop)), ("by", fact.by)], sections
 
 
 def _note(row: Row) -> _Parts:
@@ -228,14 +215,14 @@ def _note(row: Row) -> _Parts:
     fact = row.event.fact
     data = dict(fact.data) if isinstance(fact, e.Unrecognised) else encode(fact)
     title = fact.type_name if isinstance(fact, e.Unrecognised) else row.event.type
-    facts = [("agent", agent_path(row.loop)), ("event", str(row.seq))]
+    facts = [("agent", agents_text(row.loop)), ("event", str(row.seq))]
     return title, facts, [Section("what was recorded", _json(data), code=True)]
 
 
 def _outcome(row: Row) -> _Parts:
     loop = row.loop
     facts = [
-        ("agent", agent_path(loop)),
+        ("agent", agents_text(loop)),
         ("ended", outcome_text(loop)),
         ("iterations", str(len(loop.iterations))),
         ("tokens", row_text(row).right),

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from loopkit.debugger.display import one_line, visible
 from loopkit.errors import LoopkitError
 from loopkit.messages import Problem
-
 from loopkit_notebook.details import Detail, cut, row_detail
 from loopkit_notebook.row_feed import RowFeed, row_data
 
@@ -91,7 +90,8 @@ class RequestDesk:
         pending = next((item for item in self._session.pending() if item.call == call), None)
         if pending is None:
             raise RequestRefused("this call does not wait for a decision any more")
-        return {"text": editable_json(pending.arguments), "version": pending.version}
+        text = editable_json(pending.arguments) if pending.raw_arguments is None else visible(pending.raw_arguments)
+        return {"text": text, "version": pending.version}
 
     def _check(self, fields: Fields) -> Answer:
         _, problems = self._session.parse_arguments(str(fields["call"]), str(fields["text"]))

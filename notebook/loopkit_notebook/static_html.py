@@ -11,7 +11,6 @@ from html import escape
 from loopkit.debugger.nodes import Row, RowKind
 from loopkit.debugger.rows import RowText, row_text
 from loopkit.debugger.timeline import Timeline
-
 from loopkit_notebook.details import Section, cut, row_detail
 
 ROW_LIMIT = 1_000
@@ -25,20 +24,25 @@ color:var(--jp-ui-font-color1,inherit);margin:4px 0}
 .loopkit-static .status{padding:4px 0}
 .loopkit-static table{border-collapse:collapse;width:100%;table-layout:fixed;margin:0;
 border:1px solid var(--jp-border-color2,#8884)}
-.loopkit-static tr,.loopkit-static tbody tr:nth-child(even),.loopkit-static tbody tr:hover{background:none}
-.loopkit-static td{text-align:left;vertical-align:top;padding:1px 6px;border:0;max-width:none;white-space:normal;
-font-family:var(--jp-code-font-family,monospace);font-size:var(--jp-code-font-size,13px);overflow-wrap:anywhere}
-.loopkit-static td.number,.loopkit-static td.right{color:var(--jp-ui-font-color2,inherit);text-align:right}
-.loopkit-static .number{width:3.5em}.loopkit-static .label{width:14em}
-.loopkit-static .state{width:9em}.loopkit-static .right{width:11em}
-.loopkit-static summary{cursor:pointer}
-.loopkit-static pre{margin:2px 0 6px;padding:4px 6px;white-space:pre-wrap;overflow-wrap:anywhere;max-height:24em;
-overflow:auto;background:var(--jp-layout-color2,#8881);color:inherit;font-size:inherit}
-.loopkit-static .name,.loopkit-static .facts{color:var(--jp-ui-font-color2,inherit)}
-.loopkit-static .good{color:var(--jp-success-color0,#2e7d32)}.loopkit-static .bad{color:var(--jp-error-color1,#c62828)}
+.loopkit-static table tbody tr{background:none}
+.loopkit-static table tbody td{text-align:left;vertical-align:top;padding:2px 6px;border:0;max-width:none;
+white-space:normal;font-family:var(--jp-code-font-family,monospace);font-size:var(--jp-code-font-size,13px);
+line-height:1.4;overflow-wrap:anywhere}
+.loopkit-static table tbody td.number,.loopkit-static table tbody td.state,.loopkit-static table tbody td.right{
+text-align:right}
+.loopkit-static td.number{width:3ch}.loopkit-static td.label{width:22ch}
+.loopkit-static td.state{width:10ch}.loopkit-static td.right{width:17ch}
+.loopkit-static .number,.loopkit-static .right,.loopkit-static .name,.loopkit-static .facts,.loopkit-static .muted{
+color:var(--jp-ui-font-color2,inherit)}
+.loopkit-static .good{color:var(--jp-success-color1,#2e7d32)}
+.loopkit-static .bad{color:var(--jp-error-color1,#c62828)}
 .loopkit-static .warning,.loopkit-static .waiting{color:var(--jp-warn-color0,#b26a00)}
-.loopkit-static .person,.loopkit-static .agent{color:var(--jp-brand-color0,#1565c0)}
-.loopkit-static .muted{color:var(--jp-ui-font-color2,inherit)}
+.loopkit-static .person,.loopkit-static .agent{color:var(--jp-brand-color1,#1565c0)}
+.loopkit-static summary{cursor:pointer}
+.loopkit-static details[open]{padding-bottom:6px}
+.loopkit-static td pre{margin:0 0 6px;padding:3px 6px;white-space:pre-wrap;overflow-wrap:anywhere;max-height:24em;
+overflow:auto;background:var(--jp-layout-color2,#8881);font-size:inherit;line-height:1.4}
+.loopkit-static td pre.plain{color:inherit}
 """
 # JupyterLab shows an error line in the place of a widget whose kernel is gone; the copy below it says what is needed.
 _NO_ERROR_LINE = (

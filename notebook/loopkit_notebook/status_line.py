@@ -6,19 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 from loopkit.debugger.display import arguments_line, one_line
 from loopkit.debugger.rows import seconds_text, tokens_text
-
 from loopkit_notebook.row_feed import RowFeed, row_key
 
 if TYPE_CHECKING:
-    from loopkit.debugger.session import PendingDecision, Session, Status
+    from loopkit.debugger.session import Session
+    from loopkit.debugger.status import PendingDecision, Status
 
 ENDED = frozenset({"finished", "failed", "stopped", "unfinished"})
 
 
-def status_data(status: Status, title: str) -> dict[str, Any]:
-    """Return the status as safe, plain data; durations in seconds."""
+def status_data(session: Session) -> dict[str, Any]:
+    """Return a session's status as safe, plain data; durations in seconds."""
+    status = session.status()
     return {
-        "title": one_line(title, 60),
+        "title": one_line(session.title, 60),
         "mode": status.mode,
         "state": status.state,
         "ended": status.mode == "recorded" or status.state in ENDED,
@@ -29,14 +30,20 @@ def status_data(status: Status, title: str) -> dict[str, Any]:
         "elapsed": status.elapsed,
         "waited": status.waited,
         "recording": one_line(status.recording or "", 500),
+        "notices": [one_line(words, 300) for words in (*session.notices, session.error) if words],
     }
+
+
+def run_name(session: Session) -> str:
+    """Return what a run is called where nothing else is said of it."""
+    return f"loopkit run {one_line(session.title, 60)}"
 
 
 def summary_line(session: Session) -> str:
     """Return run, step and state in one safe line (spec/faults.md f14); no arguments, no results."""
     status = session.status()
     parts = [
-        f"loopkit run {one_line(session.title, 60)}",
+        run_name(session),
         _iteration_words(status),
         status.state + (f", waits for {one_line(status.waits_for)}" if status.waits_for else ""),
         tokens_text(status.usage),

@@ -17,7 +17,7 @@ from loopkit_notebook.output import StaticCopy
 from loopkit_notebook.request_desk import RequestDesk
 from loopkit_notebook.row_feed import RowChanges, RowFeed, row_data
 from loopkit_notebook.static_html import static_html
-from loopkit_notebook.status_line import ENDED, pending_data, status_data, summary_line
+from loopkit_notebook.status_line import ENDED, pending_data, run_name, status_data, summary_line
 
 if TYPE_CHECKING:
     from loopkit.debugger.session import Session
@@ -43,7 +43,7 @@ class RunWidget(anywidget.AnyWidget):
 
     # Each change assigns a new object: traitlets sends nothing for a change in place (spec/faults.md f15).
     status = traitlets.Dict().tag(sync=True)
-    pending = traitlets.List().tag(sync=True)
+    pending: traitlets.List[dict[str, Any]] = traitlets.List().tag(sync=True)
     copy_id = traitlets.Unicode().tag(sync=True)
 
     def __init__(self, session: Session) -> None:
@@ -57,10 +57,9 @@ class RunWidget(anywidget.AnyWidget):
         self._copy = StaticCopy(self.copy_id)
         self._kernel = KernelLoop(_weak_refresh(self))
         self.on_msg(_take_message)
+        session.on_change(self._kernel.wake)
         self.refresh()
         _open_widgets.add(self)
-        if session.live:
-            session.on_change(self._kernel.wake)
 
     @property
     def session(self) -> Session:
@@ -89,7 +88,7 @@ class RunWidget(anywidget.AnyWidget):
         super().close()
 
     def _set_state(self) -> None:
-        status = status_data(self._session.status(), self._session.title)
+        status = status_data(self._session)
         pending = pending_data(self._session.pending(), self._feed) if self._session.live else []
         with self.hold_sync():
             self.status = status
@@ -142,7 +141,8 @@ class RunWidget(anywidget.AnyWidget):
     def _ipython_display_(self) -> None:
         self._kernel.catch_up()
         view, _ = super()._repr_mimebundle_() or ({}, {})
-        self._copy.show(view, self._saved_bundle())
+        # This output is never renewed, so its text names the run and leaves the state to the copy.
+        self._copy.show({**view, "text/plain": run_name(self._session)}, self._saved_bundle())
 
     def _keep_copy(self) -> None:
         state = self._session.status().state

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from loopkit import events as e
-from loopkit.debugger.session import PendingDecision, Status
+from loopkit.debugger.status import Mode, PendingDecision, RunState, Status
 from loopkit.debugger.timeline import Timeline
 from loopkit.errors import DecisionNotAccepted
 from loopkit.messages import Message, Problem, ToolCall, ToolDefinition, Usage
@@ -85,6 +85,8 @@ class PlayedSession:
         self.live = live
         self.title = title
         self.path = Path("run.jsonl")
+        self.notices: list[str] = []
+        self.error = ""
         self.commands: list[tuple[Any, ...]] = []
         self.closed = 0
         self.stream = ""
@@ -107,11 +109,13 @@ class PlayedSession:
 
     def status(self) -> Status:
         timeline = self.timeline
-        state = "finished" if timeline.ended else "waiting" if timeline.waiting else "running"
+        state: RunState = "finished" if timeline.ended else "waiting" if timeline.waiting else "running"
         iteration = len(timeline.root.iterations) if timeline.root else 0
-        mode = "live" if self.live else "recorded"
+        mode: Mode = "live" if self.live else "recorded"
         waits = "a decision" if timeline.waiting else ""
-        return Status(mode, state, waits, iteration, 10, len(timeline.loops), timeline.usage, timeline.t, 0.0, "run.jsonl")
+        return Status(
+            mode, state, waits, iteration, 10, len(timeline.loops), timeline.usage, timeline.t, 0.0, "run.jsonl"
+        )
 
     def pending(self) -> list[PendingDecision]:
         return [
@@ -123,6 +127,7 @@ class PlayedSession:
                 call.iteration.number,
                 call.name,
                 dict(call.arguments),
+                call.raw_arguments,
                 "Read a text file.",
                 SCHEMA,
                 "read",

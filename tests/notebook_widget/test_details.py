@@ -5,7 +5,6 @@ from __future__ import annotations
 from loopkit.debugger.nodes import Row, RowKind
 from loopkit.debugger.timeline import Timeline
 from loopkit_notebook.details import cut, row_detail
-
 from tests.notebook_widget.stories import Story, edited_story, finished_story
 
 

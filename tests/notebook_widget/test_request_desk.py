@@ -9,7 +9,6 @@ import pytest
 
 from loopkit_notebook.request_desk import RequestDesk, editable_json
 from loopkit_notebook.row_feed import RowFeed
-
 from tests.notebook_widget.stories import PlayedSession, Story, long_story
 
 
@@ -71,7 +70,14 @@ def test_a_refused_decision_is_an_answer_in_one_line() -> None:
 
 @pytest.mark.parametrize(
     ("kind", "fields"),
-    [("dance", {}), (None, {}), ("approve", {}), ("rows", {"start": "x"}), ("detail", {"key": "none"}), ("draft", {"call": "root/9.9"})],
+    [
+        ("dance", {}),
+        (None, {}),
+        ("approve", {}),
+        ("rows", {"start": "x"}),
+        ("detail", {"key": "none"}),
+        ("draft", {"call": "root/9.9"}),
+    ],
 )
 def test_nonsense_is_answered_with_an_error(kind: object, fields: dict[str, Any]) -> None:
     desk, session, _ = waiting_desk()

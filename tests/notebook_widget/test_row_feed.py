@@ -6,10 +6,9 @@ from typing import Any
 
 from loopkit import events as e
 from loopkit.debugger.timeline import Timeline
-from loopkit.messages import Message
+from loopkit.messages import Message, Usage
 from loopkit.outcomes import Approve, Complete
 from loopkit_notebook.row_feed import RowFeed, row_data, row_key
-
 from tests.notebook_widget.stories import HOSTILE, Story, finished_story, long_story
 
 
@@ -43,7 +42,7 @@ def story_with_parallel_agents() -> Story:
         story.add(e.IterationStarted(), path, number).add(e.ModelRequested(1, 1, "f"), path, number)
         story.add(e.ModelReplied(Message.assistant("hm")), path, number)
     for position, path in enumerate(paths, 1):
-        story.add(e.LoopFinished(Complete(), 2, e.Usage()), path, 2)
+        story.add(e.LoopFinished(Complete(), 2, Usage()), path, 2)
         story.add(e.ToolReturned(story.call(position), "done"))
     return story.finish()
 

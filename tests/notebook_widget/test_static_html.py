@@ -6,7 +6,6 @@ from html.parser import HTMLParser
 
 from loopkit.debugger.timeline import Timeline
 from loopkit_notebook.static_html import static_html
-
 from tests.notebook_widget.stories import HOSTILE, Story, finished_story, long_story
 
 

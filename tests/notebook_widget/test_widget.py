@@ -19,7 +19,6 @@ from loopkit.errors import UserError
 from loopkit.outcomes import Approve
 from loopkit_notebook import RunWidget, debug, view
 from loopkit_notebook.cells import CellRun
-
 from tests.notebook_widget.stories import HOSTILE, PlayedSession, Story, finished_story, long_story
 
 

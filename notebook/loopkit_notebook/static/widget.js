@@ -156,7 +156,7 @@ class Run extends EventTarget {
     if (!this.follow || this.editor || this.revision < 0) return;
     const next = this.pending[0];
     if (next && !this.pendingHere()) this.goTo(next.key);
-    else if (!next && this.live && this.index !== this.rows.length - 1) this.select(this.rows.length - 1);
+    else if (!next && this.status.mode === "live" && this.index !== this.rows.length - 1) this.select(this.rows.length - 1);
   }
 
   goTo(key) {
@@ -379,7 +379,7 @@ function editorForm(run, item, editor, close) {
     const found = editor.problems;
     go.disabled = editor.mode === "edit" && !(found && found.length === 0);
     problems.replaceChildren(...(found || []).map((problem) => make("li", "lk-bad", `✗ ${problem.text}`)));
-    verdict.textContent = editor.mode !== "edit" ? "" : !found ? "checking …" : found.length ? "not yet" : "schema ✓";
+    verdict.textContent = editor.mode !== "edit" ? "" : !found ? "checking …" : found.length ? `not yet: ${found.length} problem${found.length > 1 ? "s" : ""}` : "schema ✓";
   };
   const verdict = make("span", "lk-muted");
   area.addEventListener("input", () => {
@@ -425,26 +425,30 @@ function decisionRegion(run, focusRoot) {
     });
     head.replaceChildren(make("div", "lk-name lk-waiting", `waiting for you · ${run.pending.length} pending`), ...chips);
   };
+  const drawBody = (item, editor) => {
+    form = null;
+    body.replaceChildren();
+    if (item && editor && (editor.mode !== "edit" || editor.ready)) {
+      form = { ...editorForm(run, item, editor, close), editor };
+      body.append(form.form);
+      form.area.focus({ preventScroll: true });
+    } else if (item) {
+      body.append(...item.problems.map((words) => make("div", "lk-bad", `✗ ${words}`)), choices(item));
+    }
+  };
   const draw = () => {
-    node.hidden = run.pending.length === 0 || !run.live;
     const editor = run.editor;
     const item = editor ? run.pending.find((one) => one.call === editor.call) : run.pendingHere();
-    const wanted = JSON.stringify([run.pending, run.key, item?.call, editor?.mode, editor?.ready]);
+    const wanted = JSON.stringify([run.live, run.pending, run.key, item?.call, editor?.mode, editor?.ready]);
     if (wanted !== drawn) {
       drawn = wanted;
+      const held = node.contains(document.activeElement);
+      const typing = form && form.editor === editor;
       drawHead();
-      const typing = form && form.editor === editor && (editor.mode !== "edit" || form.ready);
-      if (!typing) {
-        form = null;
-        body.replaceChildren();
-        if (item && editor && (editor.mode !== "edit" || editor.ready)) {
-          form = { ...editorForm(run, item, editor, close), editor, ready: editor.ready };
-          body.append(form.form);
-          form.area.focus({ preventScroll: true });
-        } else if (item) {
-          body.append(...item.problems.map((words) => make("div", "lk-bad", `✗ ${words}`)), choices(item));
-        }
-      }
+      if (!typing) drawBody(item, editor);
+      node.hidden = run.pending.length === 0 || !run.live;
+      // A focus that got lost would let the next keys act on the notebook's cells.
+      if (held && !node.contains(document.activeElement)) focusRoot();
     }
     form?.judge();
   };
@@ -490,9 +494,9 @@ function render({ model, el }) {
   const end = make("div", "lk-end");
   const draw = () => {
     for (const region of regions) region.draw();
-    notice.textContent = run.notice;
-    notice.hidden = !run.notice;
     const status = run.status;
+    notice.textContent = [run.notice, ...status.notices].filter(Boolean).join("\n");
+    notice.hidden = !notice.textContent;
     end.textContent = status.recording && (status.ended || status.mode === "recorded") ? `recording  ${status.recording}` : "";
     end.hidden = !end.textContent;
     keys.textContent = "j k move · g G ends" + (run.live ? " · a approve · e edit · d deny · w answer · s step · n next · c continue · p pause · X stop" : "");

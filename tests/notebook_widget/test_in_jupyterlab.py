@@ -1,0 +1,151 @@
+"""The widget where it lives: JupyterLab in a real browser, driven by clicks and keys."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.notebook_widget.lab import (
+    chromium_or_skip,
+    headless_browser,
+    open_notebook,
+    run_all,
+    running_lab,
+    save,
+    write_notebook,
+)
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Locator, Page
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
+
+AGENT = '''
+from loopkit import Agent, ScriptedProvider, ToolCall, tool
+from loopkit_notebook import debug, view
+
+ran = []
+
+@tool
+def read_file(path: str, lines: int = 10) -> str:
+    """Read the first lines of a text file."""
+    ran.append((path, lines))
+    return f"{lines} lines of {path}"
+
+def asking(text, *paths):
+    return [text, *(ToolCall(f"c{at}", "read_file", {"path": path}) for at, path in enumerate(paths))]
+
+def new_agent():
+    script = [asking("I look at <img src=x onerror=alert(1)>.", "a.txt", "b.txt", "c.txt"), "All files are read."]
+    return Agent(ScriptedProvider(script), tools=[read_file], name="fixer")
+'''
+RECORD = """
+from loopkit.debugger.policy import ApproveAll
+from loopkit.debugger.session import Session
+
+recorded = Session.start(new_agent(), "read the files", record="recorded.jsonl", policy=ApproveAll())
+assert recorded.wait(20)
+recorded.close()
+ran.clear()
+"""
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Iterator[tuple[Path, Page]]:
+    """A notebook whose cells have been run."""
+    chromium = chromium_or_skip()
+    write_notebook(
+        tmp_path / "run.ipynb",
+        AGENT + RECORD,
+        'view("recorded.jsonl")',
+        'widget = debug(new_agent(), "read the files", record="live.jsonl")\nwidget',
+        'import pathlib; pathlib.Path("still-free").touch()',
+    )
+    with running_lab(tmp_path) as address, headless_browser(chromium) as browser:
+        yield tmp_path, opened(browser, address)
+
+
+def opened(browser: Browser, address: str) -> Page:
+    page = open_notebook(browser, address, "run.ipynb")
+    run_all(page)
+    return page
+
+
+def labels(run: Locator) -> list[str]:
+    return [" ".join(words.split()) for words in run.locator(".lk-row").all_inner_texts()]
+
+
+def rows_with(run: Locator, mark: str) -> Locator:
+    return run.locator(".lk-row", has=run.page.locator(f".lk-mark:text-is('{mark}')"))
+
+
+def saved_html(notebook: Path) -> list[str]:
+    cells: list[dict[str, Any]] = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    outputs = [output for cell in cells for output in cell["outputs"]]
+    return ["".join(output["data"]["text/html"]) for output in outputs if "text/html" in output.get("data", {})]
+
+
+def test_a_run_is_looked_at_decided_on_by_clicking_and_kept_in_the_saved_notebook(lab: tuple[Path, Page]) -> None:
+    """The whole way of a person: a recorded run, then approve one call, edit one, deny one, save, reopen."""
+    folder, page = lab
+    recorded, live = page.locator(".loopkit-run").nth(0), page.locator(".loopkit-run").nth(1)
+
+    live.get_by_text("3 pending").wait_for()
+    assert (folder / "still-free").exists(), "the cell must return while the run waits"
+    recorded.locator(".lk-row").nth(6).wait_for()
+    assert next(words for words in labels(recorded) if "read_file" in words).startswith('✓ read_file path="a.txt"')
+
+    recorded.focus()
+    page.keyboard.press("G")
+    recorded.locator(".lk-selected", has_text="complete").wait_for()
+    for key in "kdd":  # d, d is JupyterLab's own for "delete the cell"
+        page.keyboard.press(key)
+    recorded.locator(".lk-selected", has_text="All files are read.").wait_for()
+
+    live.get_by_role("button", name="Approve").click()
+    live.get_by_text("2 pending").wait_for()
+
+    live.get_by_role("button", name="Edit …").click()
+    editor, run_it = live.locator("textarea"), live.get_by_role("button", name="Run with these arguments")
+    editor.fill('{"path": "other.txt", "lines": "x"}')
+    problem = live.locator(".lk-problems li")
+    problem.get_by_text("lines:").wait_for()
+    assert run_it.is_disabled()
+    editor.press("Control+Enter")
+    editor.fill('{"path": "other.txt", "lines": ')
+    problem.get_by_text("not JSON").wait_for()
+    assert run_it.is_disabled()
+    editor.fill('{"path": "other.txt", "lines": 3}')
+    live.get_by_text("schema ✓").wait_for()
+    run_it.click()
+    live.get_by_text("1 pending").wait_for()
+
+    live.get_by_role("button", name="Deny …").click()
+    live.locator("textarea").fill("that one is private")
+    live.get_by_role("button", name="Deny", exact=True).click()
+
+    live.locator(".lk-finished").wait_for()
+    rows_with(live, "■").wait_for()
+    assert [rows_with(live, mark).count() for mark in "✓✎⊘"] == [1, 1, 1]
+    assert 'path="other.txt", lines=3' in rows_with(live, "✎").inner_text()
+    assert page.locator("img[src=x]").count() == 0, "text became HTML (spec/faults.md f11)"
+    assert page.evaluate("() => window.jupyterapp.shell.currentWidget.content.widgets.length") == 4, "a key hit a cell"
+
+    page.get_by_text("All files are read.").first.wait_for()
+    save(page)
+    copies = saved_html(folder / "run.ipynb")
+    assert len(copies) == 2
+    for words in ("finished", "edited", "that one is private", "3 lines of other.txt", "All files are read."):
+        assert words in copies[1], "the copy in the file must hold the whole run (spec/faults.md f13)"
+    assert not page.locator(".loopkit-static").first.is_visible()
+
+    page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
+    page.reload()
+    page.locator(".loopkit-static").nth(1).wait_for()
+    error = page.get_by_text("model not found").first
+    error.wait_for(state="attached")
+    assert not error.is_visible()

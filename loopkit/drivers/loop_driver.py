@@ -17,15 +17,16 @@ from loopkit import events as e
 from loopkit.core.depth import deeper
 from loopkit.core.loop import LoopCore
 from loopkit.core.state import AskDecision, CallModel, CallPhase, Effect, Phase, ReadClock, RunTool
+from loopkit.drivers.partial import PartialAnswer
 from loopkit.drivers.parts import LoopParts
 from loopkit.drivers.performing import perform
 from loopkit.drivers.run import CallScope, Run
-from loopkit.drivers.stopwatch import Stopwatch
+from loopkit.drivers.stopwatch import LoopClock
 from loopkit.drivers.waking import current_waker
 from loopkit.errors import DecisionNotAccepted
-from loopkit.messages import Message, Reasoning, Text, Usage
+from loopkit.messages import Usage
 from loopkit.outcomes import Approve, Modify, ToolApproval
-from loopkit.providers.protocol import Delta, ReasoningDelta, TextDelta
+from loopkit.providers.protocol import Delta
 
 
 class LoopDriver:
@@ -53,21 +54,20 @@ class LoopDriver:
         self.tool_exceptions: dict[str, BaseException] = {}
         self.children: dict[str, list[LoopDriver]] = {}
         self.subtree_usage = Usage()
-        self.held = False
+        self.may_take_turn: Callable[[], bool] | None = None
         self._ordinals: dict[str, int] = {}
         self._issued: frozenset[Effect] = frozenset()
         self._scopes: dict[Effect, anyio.CancelScope] = {}
         self._passed_gates: set[str] = set()
-        self._partial: list[Delta] = []
+        self.partial = PartialAnswer()
         self._thread = threading.get_ident()
         self._wake = current_waker()
         self._tasks: TaskGroup | None = None
         self._changed = anyio.Event()
         self._inline: Effect | None = None
         self._free_for_inline = False
-        self.stopwatch = Stopwatch(run.clock)
+        self.clock = LoopClock(run.clock, self.config.timeout_seconds, self._wake)
         self._timed: bool = self.config.timeout is not None or (self.parent is not None and self.parent._timed)
-        self._clock_started: anyio.Event | None = None
 
     # ── inputs ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -140,7 +140,7 @@ class LoopDriver:
 
     def settle(self) -> None:
         """Append what is due, up to a gate that somebody stops at, and start what is wanted."""
-        if self.held and self._at_open_turn():
+        if self.may_take_turn is not None and self.at_open_turn and not self.may_take_turn():
             self.signal()
             return
         while True:
@@ -157,7 +157,9 @@ class LoopDriver:
             self.leave()
         self._reconcile()
 
-    def _at_open_turn(self) -> bool:
+    @property
+    def at_open_turn(self) -> bool:
+        """Whether the loop stands before a turn that nothing keeps it from."""
         state = self.core.state
         ends = state.commanded_stop is not None or state.ending is not None or state.failure is not None
         return state.phase is Phase.TURN and not ends
@@ -192,7 +194,7 @@ class LoopDriver:
                 if recorded is not None:
                     return recorded
             if isinstance(effect, ReadClock):
-                return e.ClockRead(round(self.stopwatch.elapsed(), 6))
+                return e.ClockRead(self.clock.elapsed())
             if isinstance(effect, AskDecision) and self.config.on_tool_call is None:
                 decided = self._decision_of_watcher(effect)
                 if decided is not None:
@@ -243,6 +245,13 @@ class LoopDriver:
             self._inline = effect
         elif self._tasks is not None:
             self._tasks.start_soon(self._perform, effect)
+
+    def go_on(self) -> None:
+        """Look again whether the next turn may be taken."""
+        with self.run.lock:
+            if not self.finished:
+                self._free_for_inline = False
+                self.settle()
 
     def signal(self) -> None:
         """Wake the task that drives; in the loop's own thread only."""
@@ -309,26 +318,16 @@ class LoopDriver:
     # ── time ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _watch_timeout(self) -> None:
-        limit = self.config.timeout_seconds
-        assert limit is not None
         while True:
-            remaining = limit - self.stopwatch.elapsed()
-            if remaining > 0:
-                await anyio.sleep(remaining)
+            await self.clock.wait()
             with self.run.lock:
-                elapsed = self.stopwatch.elapsed()
-                if elapsed >= limit:
-                    self.close(e.ClockRead(round(elapsed, 6)), "timeout")
+                if self.clock.limit_passed():
+                    self.close(e.ClockRead(self.clock.elapsed()), "timeout")
                     return
-                self._clock_started = None if self.stopwatch.running else anyio.Event()
-            if self._clock_started is not None:
-                await self._clock_started.wait()
 
     def _update_clock(self) -> None:
-        """Hold the stopwatch while nothing of the subtree works, here and above (spec/loop.md 4.5)."""
-        self.stopwatch.run(self._works())
-        if self.stopwatch.running and self._clock_started is not None:
-            self._wake(self._clock_started.set)
+        """Hold the clock while nothing of the subtree works, here and above (spec/loop.md 4.5)."""
+        self.clock.run(self._works())
         if self.parent is not None and self.parent._timed:
             self.parent._update_clock()
 
@@ -360,7 +359,7 @@ class LoopDriver:
             self.run.append(self, trigger)
             state = self.core.state
             if state.phase is Phase.MODEL:
-                self.run.append(self, e.ModelInterrupted(cause, self.partial_message()))
+                self.run.append(self, e.ModelInterrupted(cause, self.partial.message()))
             for call in state.calls:
                 if call.phase is CallPhase.RUNNING:
                     self.run.append(self, e.ToolAbandoned(call.key, cause))
@@ -398,22 +397,10 @@ class LoopDriver:
         assert child.parent_call is not None
         self.children.setdefault(child.parent_call, []).append(child)
 
-    def begin_answer(self) -> None:
-        """Forget the pieces of the last answer."""
-        self._partial = []
-
     def streamed(self, delta: Delta) -> None:
         """Keep a piece of the answer that is coming in, and tell who watches."""
-        self._partial.append(delta)
-        if self.run.watcher is not None:
-            self.run.watcher.streamed(self.path, self.core.state.iteration, delta)
-
-    def partial_message(self) -> Message | None:
-        """Return the words received so far, without calls: a partial call must never run (spec/loop.md 3.9)."""
-        text = "".join(delta.text for delta in self._partial if isinstance(delta, TextDelta))
-        reasoning = "".join(delta.text for delta in self._partial if isinstance(delta, ReasoningDelta))
-        parts = (*((Reasoning(reasoning),) if reasoning else ()), *((Text(text),) if text else ()))
-        return Message("assistant", parts) if parts else None
+        self.partial.add(delta)
+        self.run.streamed(self.path, self.core.state.iteration, delta)
 
     def call_soon(self, callback: Callable[[], None]) -> None:
         """Run a callback in the loop's own event loop."""

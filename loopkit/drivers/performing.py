@@ -69,7 +69,7 @@ async def _call_model(driver: LoopDriver, effect: CallModel, *, inline: bool) ->
     pieces: list[float] = []
     clock = driver.run.clock
     began = clock()
-    driver.begin_answer()
+    driver.partial.clear()
 
     def emit(delta: Delta) -> None:
         pieces.extend((round(clock() - began, 4), len(delta.text)))

@@ -25,19 +25,8 @@ if TYPE_CHECKING:
     from loopkit.drivers.loop_driver import LoopDriver
 
 
-class Watcher(Protocol):
-    """Who stands at the gates of a run and hears what happens; every method is called under the run's lock.
-
-    Nothing here may block or raise.
-    """
-
-    def stops_at(self, loop: str, gate: str) -> str | None:
-        """Say who wants the loop to stand at this gate, or None to pass."""
-        ...
-
-    def decide(self, driver: LoopDriver, call: CallState) -> tuple[ToolApproval, str] | None:
-        """Decide on a call at once and say who decided, or None to leave it pending for a person."""
-        ...
+class Listener(Protocol):
+    """Who hears what happens in a run; called under the run's lock, so nothing here may block or raise."""
 
     def happened(self, event: e.Event) -> None:
         """Hear of an event that stands in the log."""
@@ -45,6 +34,18 @@ class Watcher(Protocol):
 
     def streamed(self, loop: str, iteration: int, delta: Delta) -> None:
         """Hear of a piece of an answer; pieces are not recorded."""
+        ...
+
+
+class Watcher(Listener, Protocol):
+    """Who also stands at the gates of a run; called under the run's lock, so nothing here may block or raise."""
+
+    def stops_at(self, loop: str, gate: str) -> str | None:
+        """Say who wants the loop to stand at this gate, or None to pass."""
+        ...
+
+    def decide(self, driver: LoopDriver, call: CallState) -> tuple[ToolApproval, str] | None:
+        """Decide on a call at once and say who decided, or None to leave it pending for a person."""
         ...
 
 
@@ -114,6 +115,7 @@ class Run:
     open_runs: int = 0
     started_runs: int = 0
     usage: Usage = field(default_factory=Usage)
+    listeners: list[Listener] = field(default_factory=list)
     drivers: set[LoopDriver] = field(default_factory=set)
     broken: BaseException | None = None
     closed: bool = False
@@ -149,6 +151,15 @@ class Run:
         driver.core.apply(event)
         if self.watcher is not None:
             self.watcher.happened(event)
+        for listener in self.listeners:
+            listener.happened(event)
+
+    def streamed(self, loop: str, iteration: int, delta: Delta) -> None:
+        """Tell who watches of a piece of an answer."""
+        if self.watcher is not None:
+            self.watcher.streamed(loop, iteration, delta)
+        for listener in self.listeners:
+            listener.streamed(loop, iteration, delta)
 
     def admit(self, driver: LoopDriver, call: str) -> str:
         """Let a call start a child loop and return the child's path.

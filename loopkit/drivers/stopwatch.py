@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import anyio
+
+from loopkit.drivers.waking import Waker
+
 
 class Stopwatch:
     """Adds up the spans in which it ran.
@@ -34,3 +38,46 @@ class Stopwatch:
     def elapsed(self) -> float:
         """Return the seconds so far."""
         return self._total if self._since is None else self._total + self._clock() - self._since
+
+
+class LoopClock:
+    """A loop's stopwatch and the wait for its limit.
+
+    Args:
+        clock: monotonic seconds.
+        limit: seconds of loop time, or None.
+        wake: reaches the loop's own thread.
+    """
+
+    def __init__(self, clock: Callable[[], float], limit: float | None, wake: Waker) -> None:
+        self.limit = limit
+        self.stopwatch = Stopwatch(clock)
+        self._wake = wake
+        self._started_again: anyio.Event | None = None
+
+    def run(self, running: bool) -> None:
+        """Let time pass or stand still; from any thread, under the run's lock."""
+        self.stopwatch.run(running)
+        if running and self._started_again is not None:
+            self._wake(self._started_again.set)
+
+    def elapsed(self) -> float:
+        """Return the loop time in seconds, to the microsecond."""
+        return round(self.stopwatch.elapsed(), 6)
+
+    def limit_passed(self) -> bool:
+        """Say whether the limit is reached; while the clock stands still, `wait` then waits until it goes on."""
+        assert self.limit is not None
+        if self.stopwatch.elapsed() >= self.limit:
+            return True
+        self._started_again = None if self.stopwatch.running else anyio.Event()
+        return False
+
+    async def wait(self) -> None:
+        """Wait for as long as the limit can't be reached."""
+        assert self.limit is not None
+        if self._started_again is not None:
+            await self._started_again.wait()
+        remaining = self.limit - self.stopwatch.elapsed()
+        if remaining > 0:
+            await anyio.sleep(remaining)

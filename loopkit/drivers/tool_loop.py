@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from loopkit import events as e
 from loopkit.core.config import ToolLoopConfig
@@ -11,12 +12,14 @@ from loopkit.core.loop import LoopCore
 from loopkit.drivers.loop_driver import LoopDriver
 from loopkit.drivers.parts import LoopParts, messages_of
 from loopkit.drivers.result import ToolLoopResult, response_of
-from loopkit.drivers.run import CallScope, Run, Watcher, current_call, new_header
+from loopkit.drivers.run import CallScope, Listener, Run, Watcher, current_call, new_header
 from loopkit.errors import LoopkitError, ToolError
 from loopkit.messages import ChatResponse, Message
 from loopkit.providers.protocol import Provider
 from loopkit.recording.writer import Recorder
 from loopkit.tools.registry import ToolRegistry
+
+DriverMade: TypeAlias = Callable[[LoopDriver], None]
 
 
 async def tool_loop(  # noqa: PLR0917  # the seed's own signature
@@ -56,15 +59,25 @@ async def tool_loop(  # noqa: PLR0917  # the seed's own signature
 
 
 async def run_parts(
-    parts: LoopParts, *, recorder: Recorder | None = None, watcher: Watcher | None = None
+    parts: LoopParts,
+    *,
+    recorder: Recorder | None = None,
+    watcher: Watcher | None = None,
+    listener: Listener | None = None,
+    driver_made: DriverMade | None = None,
 ) -> ToolLoopResult:
-    """Run a loop: as a child of the tool call that this runs in, or as the root of a new run."""
+    """Run a loop: as a child of the tool call that this runs in, or as the root of a new run.
+
+    Args:
+        listener: hears what happens in the whole run.
+        driver_made: called with the driver before its first event.
+    """
     check_depth(parts.context, parts.config.max_depth)
     scope = current_call.get()
     if scope is not None:
         if recorder is not None:
             raise LoopkitError("a loop started inside a tool call is recorded with its parent's run: give no recorder")
-        return await _run_child(parts, scope.driver, scope.call)
+        return await _run_child(parts, scope, listener, driver_made)
     run = Run(
         new_header(),
         recorder,
@@ -72,11 +85,13 @@ async def run_parts(
         max_runs=parts.config.max_runs,
         max_concurrent_runs=parts.config.max_concurrent_runs,
     )
-    return await run_root(run, parts)
+    if listener is not None:
+        run.listeners.append(listener)
+    return await run_root(run, parts, driver_made=driver_made)
 
 
 async def run_root(
-    run: Run, parts: LoopParts, *, driver_made: Callable[[LoopDriver], None] | None = None, started: bool = False
+    run: Run, parts: LoopParts, *, driver_made: DriverMade | None = None, started: bool = False
 ) -> ToolLoopResult:
     """Run the root loop of a run that has no events yet.
 
@@ -97,9 +112,7 @@ async def run_root(
     return outcome(driver)
 
 
-async def continue_root(
-    run: Run, parts: LoopParts, *, driver_made: Callable[[LoopDriver], None] | None = None
-) -> ToolLoopResult:
+async def continue_root(run: Run, parts: LoopParts, *, driver_made: DriverMade | None = None) -> ToolLoopResult:
     """Go on with the root loop that a fork's prefix left."""
     driver = LoopDriver(run, e.ROOT, parts, LoopCore(run.inherited.pop(e.ROOT)))
     try:
@@ -111,25 +124,34 @@ async def continue_root(
     return outcome(driver)
 
 
-async def _run_child(parts: LoopParts, parent: LoopDriver, call: str) -> ToolLoopResult:
-    run = parent.run
+async def _run_child(
+    parts: LoopParts, scope: CallScope, listener: Listener | None, driver_made: DriverMade | None
+) -> ToolLoopResult:
+    run = scope.driver.run
     with run.lock:
-        path = run.admit(parent, call)
+        path = run.admit(scope.driver, scope.call)
         inherited = run.inherited.pop(path, None)
-        driver = LoopDriver(
-            run, path, parts, None if inherited is None else LoopCore(inherited), CallScope(parent, call)
-        )
-        parent.adopt(driver)
+        driver = LoopDriver(run, path, parts, None if inherited is None else LoopCore(inherited), scope)
+        scope.driver.adopt(driver)
+        if listener is not None:
+            run.listeners.append(listener)
         try:
+            if driver_made is not None:
+                driver_made(driver)
             if inherited is None:
-                driver.begin(parts.started(call))
+                driver.begin(parts.started(scope.call))
             elif driver.finished:
                 driver.leave()
                 return outcome(driver)
         except BaseException:
             driver.leave()
             raise
-    await driver.drive()
+    try:
+        await driver.drive()
+    finally:
+        if listener is not None:
+            with run.lock:
+                run.listeners.remove(listener)
     return outcome(driver)
 
 

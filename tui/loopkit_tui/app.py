@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
+from rich.text import Text
 from textual import on
 from textual.app import App, SystemCommand
 from textual.binding import BindingType
@@ -23,7 +24,8 @@ from loopkit.debugger.display import one_line
 from loopkit.debugger.session import Session
 from loopkit.debugger.targets import recordings_folder
 from loopkit.errors import UserError
-from loopkit_tui.opening import open_target, session_of_demo
+from loopkit_tui.opening import Starter, open_target, session_of_demo
+from loopkit_tui.screens.asking import LineScreen
 from loopkit_tui.screens.home import HomeScreen
 from loopkit_tui.screens.run import RunScreen
 from loopkit_tui.themes import DARK, LIGHT, THEMES
@@ -37,7 +39,7 @@ class LoopkitApp(App[None]):
     Args:
         session: a run to begin with; without one, home.
         folder: where recordings are listed from.
-        opened: makes a session while the app is up, for what takes a while to open.
+        start: starts an agent; its task is asked for first.
     """
 
     CSS_PATH = "loopkit.tcss"
@@ -59,7 +61,9 @@ class LoopkitApp(App[None]):
             super().__init__()
             self.reason = reason
 
-    def __init__(self, session: Session | None = None, *, folder: Path | None = None) -> None:
+    def __init__(
+        self, session: Session | None = None, *, folder: Path | None = None, start: Starter | None = None
+    ) -> None:
         super().__init__()
         for theme in THEMES:
             self.register_theme(theme)
@@ -67,15 +71,25 @@ class LoopkitApp(App[None]):
         self.folder = folder or recordings_folder()
         self.sessions: list[Session] = []
         self._session = session
-        self._starts_with_run = session is not None
+        self._start = start
+        self._starts_with_run = session is not None or start is not None
         self._opening = False
 
     def on_mount(self) -> None:
         self._leave_on_signals()
         if self._session is not None:
             self.show_session(self._session)
+        elif self._start is not None:
+            question = LineScreen("task", "", "what should the agent do?", "start it")
+            self.push_screen(question, self._start_agent)
         else:
             self.push_screen(HomeScreen(self.folder))
+
+    def _start_agent(self, task: str | None) -> None:
+        if not task or self._start is None:
+            self.exit()
+            return
+        self.open(partial(self._start, task))
 
     def show_session(self, session: Session) -> None:
         """Show a run; it is closed when it is left, or when the app ends."""
@@ -131,6 +145,8 @@ class LoopkitApp(App[None]):
         self._opening = False
         if isinstance(self.screen, HomeScreen):
             self.screen.notice(message.reason)
+        else:
+            self.exit(return_code=2, message=Text(message.reason))
 
     @on(HomeScreen.RunChosen)
     def _open_run(self, message: HomeScreen.RunChosen) -> None:
@@ -177,14 +193,15 @@ def main(target: str | None = None, task: str | None = None, *, session: Session
     Raises:
         UserError: the target can't be opened.
     """
-    folder: Path | None = None
-    if session is None and target is not None:
-        opened = open_target(target, task)
-        if isinstance(opened, Path):
-            folder = opened
-        else:
-            session = opened
-    app = LoopkitApp(session, folder=folder)
+    opened = session if session is not None else None if target is None else open_target(target, task)
+    if opened is None:
+        app = LoopkitApp()
+    elif isinstance(opened, Session):
+        app = LoopkitApp(opened)
+    elif isinstance(opened, Path):
+        app = LoopkitApp(folder=opened)
+    else:
+        app = LoopkitApp(start=opened)
     paths: list[str] = []
     try:
         app.run()

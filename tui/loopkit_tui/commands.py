@@ -16,7 +16,7 @@ _NAMES = {
     "space": "space",
     "ctrl+i": "tab",
 }
-_SHOWN = {"escape": "esc", "pageup": "page up", "pagedown": "page down", "shift+tab": "shift+tab"}
+_SHOWN = {"escape": "esc", "pageup": "pgup", "pagedown": "pgdn", "shift+tab": "shift+tab"}
 _PREFIXES = ("[", "]")
 
 

@@ -12,7 +12,7 @@ from loopkit.debugger.rows import outcome_text, seconds_text, warning_text
 from loopkit.debugger.timeline import task_text
 from loopkit.encoding import encode
 from loopkit.messages import Usage
-from loopkit_tui.describing_calls import call_facts, describe_call, title
+from loopkit_tui.describing_calls import call_facts, describe_call, effect_of, title
 from loopkit_tui.widgets.document import Facts, Item, Passage, Words
 from loopkit_tui.widgets.json_tree import Folds, tree_items
 
@@ -149,8 +149,8 @@ def _task(loop: LoopNode, folded: Folds) -> Iterator[Item]:
     if started.tools:
         yield from title("its tools")
         for tool in started.tools:
-            effect = f"  ({tool.side_effect})" if tool.side_effect else ""
-            yield Words((f"  {one_line(tool.name, 40)}", "name"), (effect, "warning"))
+            effects = ((f"  {words}", tone) for words, tone in effect_of(tool))
+            yield Words((f"  {one_line(tool.name, 40)}", "name"), *effects)
             yield Passage(tool.description.strip() or "(no description)", indent=4, tone="muted")
     if started.configuration:
         yield from title("its configuration")

@@ -52,7 +52,7 @@ def describe_call(call: CallNode, path: str, folded: Folds) -> Iterator[Item]:
     yield Facts(
         (f"asked by {path}", "agent"),
         (f"iteration {call.iteration.number}", "muted"),
-        *_effect(tool),
+        *effect_of(tool),
         (seconds_text(call.seconds), "muted"),
     )
     if tool is not None and tool.description:
@@ -78,8 +78,8 @@ def describe_call(call: CallNode, path: str, folded: Folds) -> Iterator[Item]:
 
 
 def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Item]:
-    """Yield a unified diff of two values' JSON, one line of it a line, whatever it is long."""
-    old, new = _json_lines(before), _json_lines(after)
+    """Yield a unified diff of arguments: what they were, and what they are."""
+    old, new = _lines(before), _lines(after)
     if len(old) + len(new) > _LONGEST_DIFF:
         yield Words(("  too long to compare line by line; both stand in the recording", "muted"))
         return
@@ -93,16 +93,23 @@ def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[
                 yield Words(("  ⋯", "muted"))
             continue
         tone = {"+": "good", "-": "bad"}.get(line[0], "muted")
-        yield Passage(line[1:], indent=2, tone=tone, lead=f"{line[0]} ")
+        yield Passage(line[1:], indent=2, tone=tone, lead=f"{line[0]} ", lead_tone=tone)
     if same:
         yield Words(("  nothing", "muted"))
 
 
-def _json_lines(value: Mapping[str, Any]) -> list[str]:
-    return json.dumps(value, ensure_ascii=False, indent=2, default=str).split("\n")
+def _lines(value: Mapping[str, Any]) -> list[str]:
+    """Each argument's JSON; a text of several lines is compared line by line."""
+    lines: list[str] = []
+    for name, part in value.items():
+        if isinstance(part, str) and "\n" in part:
+            lines += [f"{name}:", *(f"  {line}" for line in part.split("\n"))]
+        else:
+            lines += f"{name}: {json.dumps(part, ensure_ascii=False, indent=2, default=str)}".split("\n")
+    return lines
 
 
-def _effect(tool: ToolDefinition | None) -> Iterator[tuple[str, str]]:
+def effect_of(tool: ToolDefinition | None) -> Iterator[tuple[str, str]]:
     if tool is None:
         yield "no such tool", "bad"
     elif tool.side_effect == "irreversible":
@@ -116,7 +123,6 @@ def _decision(call: CallNode) -> Iterator[Item]:
     after = f" after {seconds_text(call.waited_seconds)}" if (call.waited_seconds or 0) >= 0.1 else ""
     match call.decision:
         case None if call.status is CallStatus.WAITING:
-            yield Words()
             yield Words(("◆ waits for you", "waiting"), ("   nothing has run yet", "muted"))
         case Approve() if call.decided_by == "default":
             pass

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import TypeAlias
 
 from loopkit.debugger.session import Session
-from loopkit.debugger.targets import find_target, load_agent, new_recording_path
+from loopkit.debugger.targets import find_target, load_agent
+
+Starter: TypeAlias = Callable[[str], Session]
+"""Starts an agent with a task."""
 
 
-def open_target(target: str, task: str | None) -> Session | Path:
-    """Return a session for a recording or an agent, or the folder that was named.
+def open_target(target: str, task: str | None) -> Session | Path | Starter:
+    """Return a session for a recording or an agent, the folder that was named, or what starts an agent without a task.
 
     Raises:
-        UserError: it can't be found or opened, or the agent has nothing to do.
+        UserError: it can't be found or opened.
     """
     found = find_target(target)
     if found.kind == "folder":
@@ -20,7 +26,8 @@ def open_target(target: str, task: str | None) -> Session | Path:
     if found.kind == "recording":
         return Session.open(found.text)
     agent = load_agent(found.text)
-    return Session.start(agent, task or "", record=new_recording_path(agent.name))
+    start = partial(Session.start, agent)
+    return start if task is None else start(task)
 
 
 def session_of_demo() -> Session:
@@ -31,5 +38,4 @@ def session_of_demo() -> Session:
     """
     from loopkit.debugger.demo import DEMO_TASK, demo_agent  # noqa: PLC0415  # only who tries it needs it
 
-    agent = demo_agent()
-    return Session.start(agent, DEMO_TASK, record=new_recording_path(agent.name))
+    return Session.start(demo_agent(), DEMO_TASK)

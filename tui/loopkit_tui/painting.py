@@ -63,7 +63,7 @@ def wrap(text: str, width: int) -> list[str]:
         if space > 0 and length < len(rest) and rest[length] != " ":
             length = space + 1
         rows.append(rest[:length])
-        rest = rest[length:]
+        rest = rest[length:].removeprefix(" ") if rest[length - 1] != " " else rest[length:]
     rows.append(rest)
     return rows
 

@@ -12,7 +12,7 @@ from loopkit_tui.describing_calls import call_facts, title
 from loopkit_tui.widgets.document import Facts, Item, Passage, Words
 from loopkit_tui.widgets.json_tree import Folds, tree_items
 
-_RAW_OPEN = 4
+_RAW_OPEN = 6
 
 
 def describe_request(row: Row, folded: Folds) -> Iterator[Item]:

@@ -24,7 +24,8 @@ def clock_text(seconds: float) -> str:
 def status_spans(session: Session, status: Status) -> tuple[list[Span], list[Span]]:
     """Return the facts: name and mode at the left, figures at the right."""
     live = status.mode == "live"
-    mode: Span = ("● live", "good") if live else ("◌ recorded", "muted")
+    ended = status.state in ("finished", "failed", "stopped")
+    mode: Span = ("◌ recorded", "muted") if not live else ("■ live, ended", "muted") if ended else ("● live", "good")
     limit = f"/{status.max_iterations}" if status.max_iterations is not None else ""
     waited = f" (waiting {clock_text(status.waited)})" if status.waited >= 1 else ""
     agents = f"{status.agents} agents  " if status.agents > 1 else ""
@@ -72,7 +73,7 @@ def _deciding(screen: RunScreen, waits: int) -> tuple[list[Span], list[Span]]:
     one = screen.decisions.chosen or screen.decisions.first
     assert one is not None
     path = " › ".join(one_line(agent, 20) for agent in one.agents)
-    more = f"  (and {waits - 1} more)" if waits > 1 else ""
+    more = f"  +{waits - 1}" if waits > 1 else ""
     left: list[Span] = [
         (" ◆ your decision: ", "waiting"),
         (f"{path} ", "agent"),

@@ -12,6 +12,7 @@ from textual.screen import ModalScreen
 
 from loopkit.debugger.rows import MARKS
 from loopkit_tui.commands import key_of
+from loopkit_tui.painting import fit
 from loopkit_tui.widgets.bars import Bar, KeyBar
 from loopkit_tui.widgets.document import DocumentView, Item, Words
 
@@ -60,12 +61,12 @@ class KeysScreen(ModalScreen[None]):
         for group, commands in groupby(self._commands, key=lambda command: command[0]):
             yield Words((f" {group}", "heading"))
             for _, keys, words, name in commands:
-                yield Words((f"   {keys:<14}", "key"), (f"{words:<62}", "plain"), (f"  {name}", "muted"))
+                yield Words((f"   {keys:<18}", "key"), (fit(words, 62), "plain"), (f"  {name}", "muted"))
             yield Words()
         yield Words((" marks", "heading"))
         assert {mark for mark, _ in MARKS.values()} <= {words[0] for words, _ in _LEGEND}
         for words, tone in _LEGEND:
-            yield Words((f"   {words[0]:<14}", tone), (words[2:], "plain"))
+            yield Words((f"   {words[0]:<18}", tone), (words[2:], "plain"))
 
     def on_key(self, event: events.Key) -> None:
         lines = self.query_one(DocumentView)

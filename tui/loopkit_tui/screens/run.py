@@ -234,7 +234,9 @@ class RunScreen(Screen[None]):
             (f" {number}·{name}", "key" if number - 1 == self.detail.tab else "muted")
             for number, name in enumerate(TABS, 1)
         ]
-        self._title("detail", row_title(row) if row is not None else "detail", tabs)
+        below = self.detail.lines_below
+        more = [(f"↓ {below:,} more lines ", "warning" if self.decisions.chosen else "muted")] if below else []
+        self._title("detail", row_title(row) if row is not None else "detail", [*more, *tabs])
         pending = self.decisions.pending
         self.set_class(bool(pending), "has-pending")
         self._title("pending", f"waiting for you · {len(pending)}", [])
@@ -256,7 +258,7 @@ class RunScreen(Screen[None]):
             return
         shown = [(c.keys[0], c.short) for c in RUN_COMMANDS if c.short and len(c.keys[0]) != 2 and not c.unless(self)]
         if typed:
-            shown = [(f"{typed}g", f"to iteration {typed}")]
+            shown.insert(0, (f"{typed}g", f"to iteration {typed}"))
         self.key_bar.show_keys([*shown, ("?", "all keys")])
 
     def notice(self, words: str, tone: str = "warning") -> None:
@@ -319,6 +321,10 @@ class RunScreen(Screen[None]):
         rows = self.timeline.count()
         self.timeline.following = self.steers and self.timeline.cursor == rows - 1
         self.show_selected()
+
+    @on(VirtualList.CursorMoved, "#detail")
+    def _detail_moved(self) -> None:
+        self.show_bars()
 
     @on(VirtualList.CursorMoved, "#pending")
     def _pending_selected(self) -> None:

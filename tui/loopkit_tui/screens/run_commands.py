@@ -255,6 +255,8 @@ RUN_COMMANDS: tuple[Command[RunScreen], ...] = (
             lambda s: s.detail.fold_all(folded=False), _SCREEN),
     Command("detail.fold_all", "fold everything in the detail", ("-",),
             lambda s: s.detail.fold_all(folded=True), _SCREEN),
+    Command("detail.down", "the detail a page down, from anywhere", ("ctrl+d",), lambda s: s.detail.page(1), _SCREEN),
+    Command("detail.up", "the detail a page up, from anywhere", ("ctrl+u",), lambda s: s.detail.page(-1), _SCREEN),
     Command("row.copy", "copy what the row stands for", ("y",), _copy, _SCREEN),
     Command("screen.keys", "all keys", ("?",), _keys, _SCREEN),
     Command("screen.palette", "find a command by its name", ("ctrl+p",), _palette, _SCREEN),

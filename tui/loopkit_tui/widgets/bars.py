@@ -36,13 +36,14 @@ class Bar(Widget):
         right = list(self.right)
         while right and _cells(right) > width // 2:
             right.pop(0)
-        room = width - _cells(right)
+        gap = 2 if right else 0
+        room = max(0, width - _cells(right) - gap)
         spans: list[Span] = []
         for text, tone in self.left:
             piece = cut(text, room)
             spans.append((piece, tone))
             room -= cell_len(piece)
-        return strip(self, [*spans, (" " * room, "plain"), *right])
+        return strip(self, [*spans, (" " * (room + gap), "plain"), *right])
 
     def words(self) -> str:
         """What it says, for tests and screen readers."""

@@ -102,9 +102,19 @@ class Passage:
         key: what folds on it.
     """
 
-    def __init__(self, text: str, *, indent: int = 2, tone: str = "plain", lead: str = "", key: str = "") -> None:
+    def __init__(
+        self,
+        text: str,
+        *,
+        indent: int = 2,
+        tone: str = "plain",
+        lead: str = "",
+        lead_tone: str = "rule",
+        key: str = "",
+    ) -> None:
         self.key = key
         self.tone = tone
+        self._lead_tone = lead_tone
         self._lead = (" " * indent) + lead
         self._lines = text.split("\n")
         self._large = len(text) > _LARGE
@@ -119,7 +129,7 @@ class Passage:
         self._lay_out(width)
         index = bisect_right(self._ends, row)
         first = self._ends[index - 1] if index else 0
-        return [(self._lead, "rule"), (self._piece(self._lines[index], row - first), self.tone)]
+        return [(self._lead, self._lead_tone), (self._piece(self._lines[index], row - first), self.tone)]
 
     def _lay_out(self, width: int) -> None:
         room = max(1, width - cell_len(self._lead))
@@ -179,6 +189,11 @@ class DocumentView(VirtualList):
             self.set_cursor(0)
             self.scroll_to(y=0, animate=False, force=True)
 
+    @property
+    def lines_below(self) -> int:
+        """How many lines are below what is seen."""
+        return max(0, self.count() - self.scroll_offset.y - self.size.height) if self.size.height else 0
+
     def key_under_cursor(self) -> str:
         """What enter folds here, or empty."""
         if not self.count():
@@ -192,7 +207,7 @@ class DocumentView(VirtualList):
         place = bisect_right(self._ends, index)
         first = self._ends[place - 1] if place else 0
         marker: Span = ("▶" if current else " ", "key")
-        return [marker, *self._items[place].line(index - first, self._room)]
+        return [marker, *self._items[place].line(index - first, self._laid_out_for)]
 
     def update_size(self) -> None:
         self._lay_out()

@@ -200,9 +200,9 @@ def row_spans(words: RowText, width: int, *, current: bool, fold: str = "", stro
     indent = "  " * min(words.level, _DEEPEST_INDENT)
     if words.level > _DEEPEST_INDENT:
         indent += f"›{words.level} "
-    lead = f"{'▶' if current else ' '}{words.number:>4} {indent}"
-    left = cell_len(lead) + cell_len(fold) + 2
-    room = max(0, width - left - 1)
+    lead = f"{indent}{words.number:>4} "
+    left = 1 + cell_len(lead) + cell_len(fold) + 2
+    room = max(0, width - left - 2)
     right = cut(words.right, room)
     room -= cell_len(right) + (1 if right else 0)
     state = cut(words.state, room // 2)
@@ -212,6 +212,7 @@ def row_spans(words: RowText, width: int, *, current: bool, fold: str = "", stro
     detail_width = max(0, room - label_width - 1)
     calm = words.tone in ("good", "plain")
     return [
+        ("▶" if current else " ", "key"),
         (lead, "heading" if words.number else "muted"),
         (fold, "agent"),
         (f"{words.mark} ", words.tone),

@@ -1,0 +1,15 @@
+"""The terminal interface runs on asyncio only, as Textual does."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(autouse=True)
+def _own_recordings_folder(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOOPKIT_RECORDINGS", str(tmp_path_factory.mktemp("recordings")))

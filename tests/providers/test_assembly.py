@@ -71,7 +71,7 @@ def test_a_repeated_name_is_set_not_appended() -> None:
 @pytest.mark.parametrize("absent", ["", None])
 def test_empty_and_null_count_as_absent(absent: str | None) -> None:
     """a6, a7."""
-    parts = [
+    parts: list[dict[str, Any]] = [
         {"index": 0, "call_id": "c1", "name": "f", "arguments": absent},
         {"index": 0, "call_id": absent, "name": absent, "arguments": "{}"},
     ]

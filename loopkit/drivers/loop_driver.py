@@ -6,23 +6,20 @@ and stops may come from any thread. Tasks are started in the loop's own event lo
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
-from typing import Any
 
 import anyio
-from anyio.abc import TaskGroup
 
 from loopkit import events as e
 from loopkit.core.depth import deeper
 from loopkit.core.loop import LoopCore
-from loopkit.core.state import AskDecision, CallModel, CallPhase, Effect, Phase, ReadClock, RunTool
+from loopkit.core.state import AskDecision, CallPhase, Effect, Phase, ReadClock, RunTool
+from loopkit.drivers.effect_tasks import EffectTasks
 from loopkit.drivers.partial import PartialAnswer
 from loopkit.drivers.parts import LoopParts
 from loopkit.drivers.performing import perform
 from loopkit.drivers.run import CallScope, Run
 from loopkit.drivers.stopwatch import LoopClock
-from loopkit.drivers.waking import current_waker
 from loopkit.errors import DecisionNotAccepted
 from loopkit.messages import Usage
 from loopkit.outcomes import Approve, Modify, ToolApproval
@@ -56,17 +53,10 @@ class LoopDriver:
         self.subtree_usage = Usage()
         self.may_take_turn: Callable[[], bool] | None = None
         self._ordinals: dict[str, int] = {}
-        self._issued: frozenset[Effect] = frozenset()
-        self._scopes: dict[Effect, anyio.CancelScope] = {}
         self._passed_gates: set[str] = set()
         self.partial = PartialAnswer()
-        self._thread = threading.get_ident()
-        self._wake = current_waker()
-        self._tasks: TaskGroup | None = None
-        self._changed = anyio.Event()
-        self._inline: Effect | None = None
-        self._free_for_inline = False
-        self.clock = LoopClock(run.clock, self.config.timeout_seconds, self._wake)
+        self._tasks = EffectTasks(run.lock, lambda: self.core.wants, self._perform)
+        self.clock = LoopClock(run.clock, self.config.timeout_seconds, self._tasks.wake)
         self._timed: bool = self.config.timeout is not None or (self.parent is not None and self.parent._timed)
 
     # ── inputs ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -90,7 +80,8 @@ class LoopDriver:
         with self.run.lock:
             if self.finished or (effect is not None and effect not in self.core.wants):
                 return False
-            self._free_for_inline = self._free_for_inline or last
+            if last:
+                self._tasks.free_driving_task(True)
             self.run.append(self, fact)
             self.settle()
             return True
@@ -141,7 +132,7 @@ class LoopDriver:
     def settle(self) -> None:
         """Append what is due, up to a gate that somebody stops at, and start what is wanted."""
         if self.may_take_turn is not None and self.at_open_turn and not self.may_take_turn():
-            self.signal()
+            self._tasks.signal()
             return
         while True:
             self._append_due()
@@ -155,7 +146,7 @@ class LoopDriver:
             self._update_clock()
         if self.finished:
             self.leave()
-        self._reconcile()
+        self._tasks.follow()
 
     @property
     def at_open_turn(self) -> bool:
@@ -188,7 +179,7 @@ class LoopDriver:
 
     def _answer_at_once(self) -> e.Input | None:
         """Return an input for something newly wanted that needs no task, or None."""
-        for effect in sorted(self.core.wants - self._issued, key=_order):
+        for effect in self._tasks.unissued():
             if self.run.prepared is not None:
                 recorded = self.run.prepared.answer(self.path, effect)
                 if recorded is not None:
@@ -208,7 +199,7 @@ class LoopDriver:
         assert call is not None
         decided = self.run.watcher.decide(self, call)
         if decided is None:
-            self._issued |= {effect}
+            self._tasks.leave_open(effect)
             return None
         return e.Decided(effect.call, effect.version, decided[0], decided[1])
 
@@ -219,44 +210,15 @@ class LoopDriver:
             if decided is not None:
                 self.post(decided, effect, last=True)
 
-    def _reconcile(self) -> None:
-        """Start what is wanted and was not issued, cancel what runs and is not wanted any more."""
-        if threading.get_ident() != self._thread:
-            self._wake(self._reconcile_here)
-            return
-        wants = self.core.wants
-        if wants != self._issued:
-            new = sorted(wants - self._issued, key=_order)
-            for effect in self._scopes.keys() - wants:
-                self._scopes[effect].cancel()
-            self._issued = wants
-            for effect in new:
-                self._issue(effect)
-        self.signal()
-
-    def _reconcile_here(self) -> None:
-        with self.run.lock:
-            if self._tasks is not None:
-                self._reconcile()
-
-    def _issue(self, effect: Effect) -> None:
-        if self._free_for_inline and self._inline is None:
-            self._free_for_inline = False
-            self._inline = effect
-        elif self._tasks is not None:
-            self._tasks.start_soon(self._perform, effect)
-
     def go_on(self) -> None:
         """Look again whether the next turn may be taken."""
         with self.run.lock:
             if not self.finished:
-                self._free_for_inline = False
                 self.settle()
 
     def signal(self) -> None:
-        """Wake the task that drives; in the loop's own thread only."""
-        if not self._changed.is_set():
-            self._changed.set()
+        """Wake the task that drives, so that it sees a broken recording; from any thread."""
+        self._tasks.wake(self._tasks.signal)
 
     # ── the task that drives ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -268,52 +230,34 @@ class LoopDriver:
         """
         self.run.drivers.add(self)
         try:
-            async with anyio.create_task_group() as tasks:
-                self._tasks = tasks
+            async with anyio.create_task_group() as group:
+                self._tasks.group = group
                 if self.config.timeout is not None:
-                    tasks.start_soon(self._watch_timeout)
+                    group.start_soon(self._watch_timeout)
                 try:
                     await self._drive_effects()
                 except BaseException as error:
                     self.stop("caller", type(error).__name__ if isinstance(error, Exception) else None)
                     raise
                 finally:
-                    tasks.cancel_scope.cancel()
-        except BaseExceptionGroup as group:
-            raise _plain(group) from None
+                    group.cancel_scope.cancel()
+        except BaseExceptionGroup as group_error:
+            raise _plain(group_error) from None
         finally:
-            self._tasks = None
+            self._tasks.group = None
             self.run.drivers.discard(self)
 
     async def _drive_effects(self) -> None:
         with self.run.lock:
-            self._free_for_inline = True
+            self._tasks.free_driving_task(True)
             self.settle()
         while not self.finished:
             if self.run.broken is not None:
                 raise self.run.broken
-            effect, self._inline = self._inline, None
-            if effect is not None:
-                await self._perform(effect, inline=True)
-                continue
-            with self.run.lock:
-                self._free_for_inline = True
-                if self._changed.is_set():
-                    self._changed = anyio.Event()
-                if self.finished or self.run.broken is not None:
-                    continue
-            await self._changed.wait()
+            await self._tasks.run_next(lambda: not self.finished and self.run.broken is None)
 
-    async def _perform(self, effect: Effect, *, inline: bool = False) -> None:
-        with anyio.CancelScope() as scope:
-            with self.run.lock:
-                if effect not in self.core.wants:
-                    return
-                self._scopes[effect] = scope
-            try:
-                await perform(self, effect, inline=inline)
-            finally:
-                self._scopes.pop(effect, None)
+    async def _perform(self, effect: Effect, inline: bool) -> None:
+        await perform(self, effect, inline=inline)
 
     # ── time ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -401,16 +345,6 @@ class LoopDriver:
         """Keep a piece of the answer that is coming in, and tell who watches."""
         self.partial.add(delta)
         self.run.streamed(self.path, self.core.state.iteration, delta)
-
-    def call_soon(self, callback: Callable[[], None]) -> None:
-        """Run a callback in the loop's own event loop."""
-        self._wake(callback)
-
-
-def _order(effect: Effect) -> tuple[int, Any]:
-    if isinstance(effect, (AskDecision, RunTool)):
-        return 1, int(effect.call.rpartition(".")[2])
-    return (0, 0) if isinstance(effect, (ReadClock, CallModel)) else (2, 0)
 
 
 def _plain(group: BaseExceptionGroup[BaseException]) -> BaseException:

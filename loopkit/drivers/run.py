@@ -143,7 +143,7 @@ class Run:
             except BaseException as error:
                 self.broken = error
                 for other in self.drivers:
-                    other.call_soon(other.signal)
+                    other.signal()
                 raise
         self.seq += 1
         if isinstance(fact, e.ModelReplied) and fact.usage is not None:

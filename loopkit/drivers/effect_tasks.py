@@ -1,0 +1,123 @@
+"""The tasks of one loop's effects: started once each, cancelled when not wanted any more, in the loop's own thread.
+
+A single effect runs in the task that drives, since a new task for each would cost more than the loop itself.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import anyio
+from anyio.abc import TaskGroup
+
+from loopkit.core.state import AskDecision, CallModel, Effect, ReadClock, RunTool
+from loopkit.drivers.waking import current_waker
+
+
+class EffectTasks:
+    """Starts and cancels effects.
+
+    Args:
+        lock: the run's; held by whoever calls `follow`.
+        wants: what the loop wants now.
+        perform: carries an effect out; its second argument says that it runs in the driving task.
+    """
+
+    def __init__(
+        self,
+        lock: threading.RLock,
+        wants: Callable[[], frozenset[Effect]],
+        perform: Callable[[Effect, bool], Awaitable[None]],
+    ) -> None:
+        self.wake = current_waker()
+        self.group: TaskGroup | None = None
+        self._lock = lock
+        self._wants = wants
+        self._perform = perform
+        self._thread = threading.get_ident()
+        self._issued: frozenset[Effect] = frozenset()
+        self._scopes: dict[Effect, anyio.CancelScope] = {}
+        self._changed = anyio.Event()
+        self._inline: Effect | None = None
+        self._driving_task_is_free = False
+
+    def unissued(self) -> list[Effect]:
+        """Return what is wanted and was not started, in call order."""
+        return sorted(self._wants() - self._issued, key=_order)
+
+    def leave_open(self, effect: Effect) -> None:
+        """Start nothing for an effect: somebody will answer it on their own."""
+        self._issued |= {effect}
+
+    def free_driving_task(self, free: bool) -> None:
+        """Say whether the driving task has nothing else to do."""
+        self._driving_task_is_free = free
+
+    def follow(self) -> None:
+        """Start what is wanted and was not started, cancel what runs and is not wanted any more."""
+        if threading.get_ident() != self._thread:
+            self.wake(self._follow_here)
+            return
+        wants = self._wants()
+        if wants != self._issued:
+            new = self.unissued()
+            for effect in self._scopes.keys() - wants:
+                self._scopes[effect].cancel()
+            self._issued = wants
+            for effect in new:
+                self._start(effect)
+        self.signal()
+
+    def _follow_here(self) -> None:
+        with self._lock:
+            if self.group is not None:
+                self.follow()
+
+    def _start(self, effect: Effect) -> None:
+        if self._driving_task_is_free and self._inline is None:
+            self._driving_task_is_free = False
+            self._inline = effect
+        elif self.group is not None:
+            self.group.start_soon(self._run, effect, False)
+
+    def signal(self) -> None:
+        """Wake the driving task; in the loop's own thread only."""
+        if not self._changed.is_set():
+            self._changed.set()
+
+    async def run_next(self, idle: Callable[[], bool]) -> None:
+        """Run the effect that was left to the driving task, or wait for a change.
+
+        Args:
+            idle: asked before waiting, under the lock: whether there is anything to wait for.
+        """
+        effect, self._inline = self._inline, None
+        if effect is not None:
+            await self._run(effect, True)
+            return
+        with self._lock:
+            self._driving_task_is_free = True
+            if self._changed.is_set():
+                self._changed = anyio.Event()
+            if not idle():
+                return
+        await self._changed.wait()
+
+    async def _run(self, effect: Effect, inline: bool) -> None:
+        with anyio.CancelScope() as scope:
+            with self._lock:
+                if effect not in self._wants():
+                    return
+                self._scopes[effect] = scope
+            try:
+                await self._perform(effect, inline)
+            finally:
+                self._scopes.pop(effect, None)
+
+
+def _order(effect: Effect) -> tuple[int, Any]:
+    if isinstance(effect, (AskDecision, RunTool)):
+        return 1, int(effect.call.rpartition(".")[2])
+    return (0, 0) if isinstance(effect, (ReadClock, CallModel)) else (2, 0)

@@ -104,12 +104,12 @@ def unreachable(
         message = f"can't reach {server} (no answer for {waited:g} s): is the address right? set {base_name}"
     elif kind.endswith("Timeout"):
         message = f"no word from {server} for {seconds:g} s: is it overloaded? give it a longer timeout="
-    elif kind in ("ConnectError", "UnsupportedProtocol", "ProxyError"):
+    elif kind in ("ConnectError", "UnsupportedProtocol", "ProxyError", "InvalidURL"):
         question = "is the server running" if cause == _REFUSED else "is the address right"
         message = f"can't reach {server} ({cause}): {question}? set {base_name}"
     else:
         message = f"the connection to {server} broke before the answer was whole ({cause})"
-    return ProviderError(message, retryable=kind != "UnsupportedProtocol")
+    return ProviderError(message, retryable=kind not in ("UnsupportedProtocol", "InvalidURL"))
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

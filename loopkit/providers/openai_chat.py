@@ -76,6 +76,7 @@ class OpenAIChat:
             raise AgentBuildError(f"timeout is in seconds and more than 0, not {timeout!r}")
         self.model: str | None = model
         self.base_url = (base_url or os.environ.get(_BASE_NAME, "").strip() or DEFAULT_BASE_URL).rstrip("/")
+        _check_address(self.base_url)
         self._url = _endpoint(self.base_url)
         self._server = public_url(self.base_url)
         self._is_openai = urlsplit(self.base_url).hostname == "api.openai.com"
@@ -268,12 +269,22 @@ async def _drain(chunks: AsyncIterator[bytes]) -> None:
             pass
 
 
+def _check_address(base_url: str) -> None:
+    try:
+        parts = urlsplit(base_url)
+        # the port is read only here, and a wrong one is a ValueError
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable:
+        shown = base_url.rpartition("@")[2].partition("?")[0]
+        raise AgentBuildError(
+            f"the base URL {shown!r} is no http:// or https:// address; set {_BASE_NAME} or base_url="
+        )
+
+
 def _endpoint(base_url: str) -> str:
     parts = urlsplit(base_url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise AgentBuildError(
-            f"the base URL {public_url(base_url)!r} is no http:// or https:// address; set {_BASE_NAME} or base_url="
-        )
     path = parts.path.rstrip("/").removesuffix("/chat/completions")
     return urlunsplit((parts.scheme, parts.netloc, f"{path}/chat/completions", parts.query, ""))
 

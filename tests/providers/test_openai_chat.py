@@ -274,6 +274,8 @@ async def test_openai_itself_needs_a_key_and_its_own_word_for_the_limit(monkeypa
     [
         ({"base_url": "localhost:1234/v1"}, "OPENAI_BASE_URL"),
         ({"base_url": "file:///etc"}, "OPENAI_BASE_URL"),
+        ({"base_url": "http://user:sk-x@host:port/v1"}, "'host:port/v1'"),
+        ({"base_url": "http://[::1/v1"}, "OPENAI_BASE_URL"),
         ({"api_key": "sk-a\nb"}, "the API key"),
         ({"headers": {"x": "ä"}}, "header 'x'"),
         ({"model": " "}, "no name"),

@@ -232,7 +232,7 @@ class LoopDriver:
         try:
             async with anyio.create_task_group() as group:
                 self._tasks.group = group
-                if self.config.timeout is not None:
+                if self.config.timeout_seconds:
                     group.start_soon(self._watch_timeout)
                 try:
                     await self._drive_effects()

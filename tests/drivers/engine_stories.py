@@ -1,0 +1,85 @@
+"""Small scripted stories that run through `tool_loop`, the stream and the handle alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from loopkit import LoopAction, LoopDetectionConfig, ScriptedProvider, Stop, ToolCall, ToolLoopConfig, tool, tool_loop
+from loopkit.outcomes import Continue, Deny, Modify
+from loopkit.tools.registry import ToolRegistry
+
+
+@tool
+async def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+@tool
+def shout(text: str) -> str:
+    """Say it louder, in a worker thread."""
+    return text.upper()
+
+
+@tool
+async def fail(reason: str) -> str:
+    """Raise."""
+    raise ValueError(reason)
+
+
+@tool
+async def ask_helper(question: str) -> str:
+    """Ask a sub-agent."""
+    helper = ScriptedProvider([ToolCall("h1", "add", {"a": 5, "b": 6}), f"{question}: eleven"])
+    result = await tool_loop(helper, ToolRegistry([add]), question)
+    return result.text
+
+
+REGISTRY = ToolRegistry([add, shout, fail, ask_helper])
+
+
+@dataclass(frozen=True)
+class Story:
+    """A script and a configuration."""
+
+    script: tuple[object, ...]
+    config: ToolLoopConfig = field(default_factory=ToolLoopConfig)
+
+    def provider(self) -> ScriptedProvider:
+        return ScriptedProvider(self.script, chunk=3)  # type: ignore[arg-type]  # a tuple of answers of every kind
+
+
+def _deny_shouting(call: ToolCall) -> Deny | Modify:
+    return Deny("be quiet") if call.name == "shout" else Modify({"a": 40, "b": 2})
+
+
+_ADD = ToolCall("c1", "add", {"a": 1, "b": 2})
+STORIES: dict[str, Callable[[], Story]] = {
+    "a final answer": lambda: Story(("hello",)),
+    "parallel calls and a failure": lambda: Story(
+        ([_ADD, ToolCall("c2", "shout", {"text": "hi"}), ToolCall("c3", "fail", {"reason": "no"})], "done")
+    ),
+    "unknown tool and invalid arguments": lambda: Story(
+        ([ToolCall("c1", "nope"), ToolCall("c2", "add", {"a": "x"})], "done")
+    ),
+    "a sub-agent": lambda: Story((ToolCall("c1", "ask_helper", {"question": "5+6"}), "done")),
+    "denied and edited": lambda: Story(
+        ([_ADD, ToolCall("c2", "shout", {"text": "hi"})], "done"), ToolLoopConfig(on_tool_call=_deny_shouting)
+    ),
+    "a detected loop": lambda: Story(
+        (_ADD, _ADD, _ADD), ToolLoopConfig(loop_detection=LoopDetectionConfig(2, LoopAction.STOP))
+    ),
+    "a warned loop": lambda: Story(
+        (_ADD, _ADD, "done"), ToolLoopConfig(loop_detection=LoopDetectionConfig(2, LoopAction.INJECT_WARNING))
+    ),
+    "too many iterations": lambda: Story((_ADD, _ADD, _ADD), ToolLoopConfig(max_iterations=2)),
+    "a stop condition": lambda: Story(
+        (_ADD, "done"),
+        ToolLoopConfig(stop_when=lambda context: Stop("enough") if context.tool_calls_executed else Continue()),
+    ),
+    "no time at all": lambda: Story(("never",), ToolLoopConfig(timeout=0)),
+    "one after another": lambda: Story(
+        ([_ADD, ToolCall("c2", "shout", {"text": "hi"})], "done"), ToolLoopConfig(parallel_tool_execution=False)
+    ),
+}

@@ -167,7 +167,7 @@ def _call(state: LoopState, key: str) -> CallState:
 
 
 def _decision_requested(state: LoopState, fact: e.DecisionRequested) -> LoopState:
-    call = replace(_call(state, fact.call), phase=CallPhase.REQUESTED, version=fact.version)
+    call = _call(state, fact.call).changed(phase=CallPhase.REQUESTED, version=fact.version)
     state = state.with_call(call, requested=state.requested + 1, phase=Phase.DECIDING)
     return state.changed(wants=state.wants | {AskDecision(fact.call, fact.version)})
 
@@ -175,12 +175,12 @@ def _decision_requested(state: LoopState, fact: e.DecisionRequested) -> LoopStat
 def _decided(state: LoopState, fact: e.Decided) -> LoopState:
     call = _call(state, fact.call)
     problems = fact.verdict.problems if isinstance(fact.decision, Modify) else call.problems
-    call = replace(call, phase=CallPhase.DECIDED, decision=fact.decision, problems=problems)
+    call = call.changed(phase=CallPhase.DECIDED, decision=fact.decision, problems=problems)
     return _one_more_decided(state, call)
 
 
 def _decision_expired(state: LoopState, fact: e.DecisionExpired) -> LoopState:
-    return _one_more_decided(state, replace(_call(state, fact.call), phase=CallPhase.DECIDED, expired=True))
+    return _one_more_decided(state, _call(state, fact.call).changed(phase=CallPhase.DECIDED, expired=True))
 
 
 def _one_more_decided(state: LoopState, call: CallState) -> LoopState:
@@ -202,7 +202,7 @@ def _all_decided(state: LoopState) -> LoopState:
 def _tool_skipped(state: LoopState, fact: e.ToolSkipped) -> LoopState:
     call = _call(state, fact.call)
     undecided = call.phase is CallPhase.RECEIVED
-    call = replace(call, phase=CallPhase.ENDED, content=fact.content, is_error=fact.is_error)
+    call = call.changed(phase=CallPhase.ENDED, content=fact.content, is_error=fact.is_error)
     if undecided:
         state = state.with_call(call, requested=state.requested + 1, undecided=state.undecided - 1)
         return _batch_progressed(_all_decided(state.changed(phase=Phase.DECIDING)))
@@ -210,7 +210,7 @@ def _tool_skipped(state: LoopState, fact: e.ToolSkipped) -> LoopState:
 
 
 def _tool_started(state: LoopState, fact: e.ToolStarted) -> LoopState:
-    call = replace(_call(state, fact.call), phase=CallPhase.RUNNING, executed=True)
+    call = _call(state, fact.call).changed(phase=CallPhase.RUNNING, executed=True)
     state = state.with_call(call, running=state.running + 1, wants=state.wants | {RunTool(fact.call)})
     return _past(state, call)
 
@@ -246,8 +246,8 @@ def _tool_ended(
     failed: bool,
     failure: e.Failure | None = None,
 ) -> LoopState:
-    call = replace(
-        _call(state, key), phase=CallPhase.ENDED, content=content, is_error=is_error, failed=failed, failure=failure
+    call = _call(state, key).changed(
+        phase=CallPhase.ENDED, content=content, is_error=is_error, failed=failed, failure=failure
     )
     state = state.with_call(
         call,
@@ -259,7 +259,7 @@ def _tool_ended(
 
 
 def _result_processed(state: LoopState, fact: e.ResultProcessed) -> LoopState:
-    return state.with_call(replace(_call(state, fact.call), content=fact.content))
+    return state.with_call(_call(state, fact.call).changed(content=fact.content))
 
 
 def _batch_progressed(state: LoopState) -> LoopState:

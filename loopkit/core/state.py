@@ -77,7 +77,7 @@ class RunTool:
 Effect: TypeAlias = CallModel | ReadClock | AskStopCondition | AskDecision | RunTool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CallState:
     """One call of the current response.
 
@@ -102,6 +102,13 @@ class CallState:
     executed: bool = False
     failed: bool = False
     failure: Failure | None = None
+
+    def changed(self, **changes: Any) -> CallState:
+        """Return this call with some fields changed; `dataclasses.replace` at a fifth of its cost."""
+        call = object.__new__(CallState)
+        call.__dict__.update(self.__dict__)
+        call.__dict__.update(changes)
+        return call
 
     @property
     def arguments(self) -> JSONObject:

@@ -51,6 +51,10 @@ class EffectTasks:
         """Start nothing for an effect: somebody will answer it on their own."""
         self._issued |= {effect}
 
+    def performed(self, effect: Effect) -> None:
+        """Leave an effect's task alone: it is done but for posting the outcome."""
+        self._scopes.pop(effect, None)
+
     def free_driving_task(self, free: bool) -> None:
         """Say whether the driving task has nothing else to do."""
         self._driving_task_is_free = free

@@ -67,12 +67,11 @@ class LoopDriver:
             self.core = LoopCore.started(self.path, fact)
             self.run.append(self, fact)
 
-    def post(self, fact: e.Input, effect: Effect | None = None, *, last: bool = False) -> bool:
+    def post(self, fact: e.Input, effect: Effect | None = None) -> bool:
         """Take in an input and all that follows from it.
 
         Args:
             effect: what the input answers; if that is not wanted any more, nothing is appended.
-            last: the caller does nothing after this, so the next effect may run in its place.
 
         Returns:
             whether the input was taken.
@@ -80,11 +79,21 @@ class LoopDriver:
         with self.run.lock:
             if self.finished or (effect is not None and effect not in self.core.wants):
                 return False
-            if last:
-                self._tasks.free_driving_task(True)
             self.run.append(self, fact)
             self.settle()
             return True
+
+    def answer(self, fact: e.Input, effect: Effect, *, inline: bool) -> bool:
+        """Take in an effect's outcome from whoever performed it and does nothing after this.
+
+        Args:
+            inline: it was performed by the task that drives, so the next effect may run in its place.
+        """
+        with self.run.lock:
+            self._tasks.performed(effect)
+            if inline:
+                self._tasks.free_driving_task(True)
+            return self.post(fact, effect)
 
     def expect_late_end(self) -> None:
         """Keep the recording open for a handler that was abandoned and still runs."""
@@ -208,7 +217,7 @@ class LoopDriver:
         with self.run.lock:
             decided = self._decision_of_watcher(effect)
             if decided is not None:
-                self.post(decided, effect, last=True)
+                self.post(decided, effect)
 
     def go_on(self) -> None:
         """Look again whether the next turn may be taken."""

@@ -79,9 +79,9 @@ async def _call_model(driver: LoopDriver, effect: CallModel, *, inline: bool) ->
         response = await driver.provider.respond(request, emit)
     except Exception as error:  # noqa: BLE001  # whatever a provider raises ends the loop with that exception (9.2)
         driver.raised = error
-        driver.post(e.ModelAttemptFailed(effect.attempt, failure_of(error)), effect, last=inline)
+        driver.answer(e.ModelAttemptFailed(effect.attempt, failure_of(error)), effect, inline=inline)
         return
-    driver.post(_reply(driver, response, tuple(pieces)), effect, last=inline)
+    driver.answer(_reply(driver, response, tuple(pieces)), effect, inline=inline)
 
 
 def _forces_tool(choice: object) -> bool:
@@ -134,7 +134,7 @@ async def _ask_decision(driver: LoopDriver, effect: AskDecision, *, inline: bool
         approval = await ask_on_tool_call(driver.config.on_tool_call, call.call, context)
     except Exception as error:  # noqa: BLE001  # an exception in the callback ends the loop with it (4.4)
         driver.raised = error
-        driver.post(e.CallbackFailed("on_tool_call", failure_of(error)), effect, last=inline)
+        driver.answer(e.CallbackFailed("on_tool_call", failure_of(error)), effect, inline=inline)
         return
     if approval is None:
         driver.offer_to_watcher(effect)
@@ -142,7 +142,7 @@ async def _ask_decision(driver: LoopDriver, effect: AskDecision, *, inline: bool
     verdict = e.CallVerdict()
     if isinstance(approval, Modify):
         verdict = verdict_on(driver.registry, call.call.name, approval.arguments)
-    driver.post(e.Decided(effect.call, effect.version, approval, "on_tool_call", verdict), effect, last=inline)
+    driver.answer(e.Decided(effect.call, effect.version, approval, "on_tool_call", verdict), effect, inline=inline)
 
 
 async def ask_on_tool_call(callback: Any, call: ToolCall, context: ApprovalContext) -> ToolApproval | None:
@@ -169,9 +169,9 @@ async def _ask_stop_condition(driver: LoopDriver, effect: AskStopCondition, *, i
         answer = await ask_stop_when(driver.config.stop_when, context)
     except Exception as error:  # noqa: BLE001  # an exception in the callback ends the loop with it
         driver.raised = error
-        driver.post(e.CallbackFailed("stop_when", failure_of(error)), effect, last=inline)
+        driver.answer(e.CallbackFailed("stop_when", failure_of(error)), effect, inline=inline)
         return
-    driver.post(answer, effect, last=inline)
+    driver.answer(answer, effect, inline=inline)
 
 
 async def ask_stop_when(callback: Any, context: StopContext) -> e.StopAnswered:
@@ -201,7 +201,7 @@ async def _run_tool(driver: LoopDriver, effect: RunTool, *, inline: bool) -> Non
             fact = await _outcome(driver, effect, tool, call.arguments)
     finally:
         current_call.reset(token)
-    if not driver.post(fact, effect, last=inline):
+    if not driver.answer(fact, effect, inline=inline):
         driver.expect_late_end()
         driver.post_late(effect.call, _late_words(fact))
 

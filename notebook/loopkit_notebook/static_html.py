@@ -18,32 +18,33 @@ SECTION_LIMIT = 2_000
 TEXT_BUDGET = 400_000
 COPY_ATTRIBUTE = "data-loopkit-copy"
 
+# `&` stands for the copy's root; named twice, it outweighs what JupyterLab says of tables.
 _STYLE = """
-.loopkit-static{font-family:var(--jp-ui-font-family,system-ui,sans-serif);font-size:var(--jp-ui-font-size1,13px);
+&{font-family:var(--jp-ui-font-family,system-ui,sans-serif);font-size:var(--jp-ui-font-size1,13px);
 color:var(--jp-ui-font-color1,inherit);margin:4px 0}
-.loopkit-static .status{padding:4px 0}
-.loopkit-static table{border-collapse:collapse;width:100%;table-layout:fixed;margin:0;
+& .status{padding:4px 0}
+& table{border-collapse:collapse;width:100%;table-layout:fixed;margin:0;
 border:1px solid var(--jp-border-color2,#8884)}
-.loopkit-static table tbody tr{background:none}
-.loopkit-static table tbody td{text-align:left;vertical-align:top;padding:2px 6px;border:0;max-width:none;
+& table tbody tr:nth-child(n){background:none}
+& table tbody td{text-align:left;vertical-align:top;padding:2px 6px;border:0;max-width:none;
 white-space:normal;font-family:var(--jp-code-font-family,monospace);font-size:var(--jp-code-font-size,13px);
 line-height:1.4;overflow-wrap:anywhere}
-.loopkit-static table tbody td.number,.loopkit-static table tbody td.state,.loopkit-static table tbody td.right{
+& table tbody td.number,& table tbody td.state,& table tbody td.right{
 text-align:right}
-.loopkit-static td.number{width:3ch}.loopkit-static td.label{width:22ch}
-.loopkit-static td.state{width:10ch}.loopkit-static td.right{width:17ch}
-.loopkit-static .number,.loopkit-static .right,.loopkit-static .name,.loopkit-static .facts,.loopkit-static .muted{
+& td.number{width:3ch}& td.label{width:22ch}
+& td.state{width:10ch}& td.right{width:17ch}
+& .number,& .right,& .name,& .facts,& .muted{
 color:var(--jp-ui-font-color2,inherit)}
-.loopkit-static .good{color:var(--jp-success-color1,#2e7d32)}
-.loopkit-static .bad{color:var(--jp-error-color1,#c62828)}
-.loopkit-static .warning,.loopkit-static .waiting{color:var(--jp-warn-color0,#b26a00)}
-.loopkit-static .person,.loopkit-static .agent{color:var(--jp-brand-color1,#1565c0)}
-.loopkit-static summary{cursor:pointer}
-.loopkit-static details[open]{padding-bottom:6px}
-.loopkit-static td pre{margin:0 0 6px;padding:3px 6px;white-space:pre-wrap;overflow-wrap:anywhere;max-height:24em;
+& .good{color:var(--jp-success-color1,#2e7d32)}
+& .bad{color:var(--jp-error-color1,#c62828)}
+& .warning,& .waiting{color:var(--jp-warn-color0,#b26a00)}
+& .person,& .agent{color:var(--jp-brand-color1,#1565c0)}
+& summary{cursor:pointer}
+& details[open]{padding-bottom:6px}
+& td pre{margin:0 0 6px;padding:3px 6px;white-space:pre-wrap;overflow-wrap:anywhere;word-break:normal;max-height:24em;
 overflow:auto;background:var(--jp-layout-color2,#8881);font-size:inherit;line-height:1.4}
-.loopkit-static td pre.plain{color:inherit}
-"""
+& td pre.plain{color:inherit}
+""".replace("&", ".loopkit-static.loopkit-static")
 # JupyterLab shows an error line in the place of a widget whose kernel is gone; the copy below it says what is needed.
 _NO_ERROR_LINE = (
     ".jp-OutputArea-child:has(+ .jp-OutputArea-child [{attribute}='{copy_id}']) "

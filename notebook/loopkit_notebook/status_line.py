@@ -23,7 +23,7 @@ def status_data(session: Session) -> dict[str, Any]:
         "mode": status.mode,
         "state": status.state,
         "ended": status.mode == "recorded" or status.state in ENDED,
-        "waits_for": one_line(status.waits_for),
+        "words": _state_words(status),
         "iteration": _iteration_words(status),
         "agents": f"{status.agents} agents" if status.agents > 1 else "",
         "tokens": tokens_text(status.usage),
@@ -45,7 +45,7 @@ def summary_line(session: Session) -> str:
     parts = [
         run_name(session),
         _iteration_words(status),
-        status.state + (f", waits for {one_line(status.waits_for)}" if status.waits_for else ""),
+        _state_words(status),
         tokens_text(status.usage),
         seconds_text(status.elapsed),
         f"recording {one_line(status.recording)}" if status.recording else "",
@@ -72,6 +72,14 @@ def pending_data(pending: list[PendingDecision], feed: RowFeed) -> list[dict[str
             }
         )
     return found
+
+
+def _state_words(status: Status) -> str:
+    if not status.waits_for:
+        return status.state
+    if status.state == "paused":
+        return one_line(status.waits_for.removeprefix("you: "))
+    return f"{status.state}{' for' if status.state == 'waiting' else ':'} {one_line(status.waits_for)}"
 
 
 def _iteration_words(status: Status) -> str:

@@ -112,7 +112,7 @@ def headless_browser(path: str) -> Iterator[Browser]:
 
 def write_notebook(path: Path, *cells: str) -> None:
     """Write a notebook of code cells."""
-    sources = [
+    sources: list[dict[str, object]] = [
         {
             "cell_type": "code",
             "id": f"cell-{at}",

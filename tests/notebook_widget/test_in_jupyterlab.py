@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,25 +55,27 @@ ran.clear()
 """
 
 
-@pytest.fixture
-def lab(tmp_path: Path) -> Iterator[tuple[Path, Page]]:
-    """A notebook whose cells have been run."""
+@dataclass(frozen=True)
+class Lab:
+    """A served folder and a browser."""
+
+    folder: Path
+    address: str
+    browser: Browser
+
+    def run_notebook(self, name: str, *cells: str) -> Page:
+        write_notebook(self.folder / name, *cells)
+        page = open_notebook(self.browser, self.address, name)
+        run_all(page)
+        return page
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     chromium = chromium_or_skip()
-    write_notebook(
-        tmp_path / "run.ipynb",
-        AGENT + RECORD,
-        'view("recorded.jsonl")',
-        'widget = debug(new_agent(), "read the files", record="live.jsonl")\nwidget',
-        'import pathlib; pathlib.Path("still-free").touch()',
-    )
-    with running_lab(tmp_path) as address, headless_browser(chromium) as browser:
-        yield tmp_path, opened(browser, address)
-
-
-def opened(browser: Browser, address: str) -> Page:
-    page = open_notebook(browser, address, "run.ipynb")
-    run_all(page)
-    return page
+    folder = tmp_path_factory.mktemp("lab")
+    with running_lab(folder) as address, headless_browser(chromium) as browser:
+        yield Lab(folder, address, browser)
 
 
 def labels(run: Locator) -> list[str]:
@@ -89,9 +92,16 @@ def saved_html(notebook: Path) -> list[str]:
     return ["".join(output["data"]["text/html"]) for output in outputs if "text/html" in output.get("data", {})]
 
 
-def test_a_run_is_looked_at_decided_on_by_clicking_and_kept_in_the_saved_notebook(lab: tuple[Path, Page]) -> None:
+def test_a_run_is_looked_at_decided_on_by_clicking_and_kept_in_the_saved_notebook(lab: Lab) -> None:
     """The whole way of a person: a recorded run, then approve one call, edit one, deny one, save, reopen."""
-    folder, page = lab
+    folder = lab.folder
+    page = lab.run_notebook(
+        "run.ipynb",
+        AGENT + RECORD,
+        'view("recorded.jsonl")',
+        'widget = debug(new_agent(), "read the files", record="live.jsonl")\nwidget',
+        'import pathlib; pathlib.Path("still-free").touch()',
+    )
     recorded, live = page.locator(".loopkit-run").nth(0), page.locator(".loopkit-run").nth(1)
 
     live.get_by_text("3 pending").wait_for()
@@ -149,3 +159,33 @@ def test_a_run_is_looked_at_decided_on_by_clicking_and_kept_in_the_saved_noteboo
     error = page.get_by_text("model not found").first
     error.wait_for(state="attached")
     assert not error.is_visible()
+
+
+def test_a_run_is_stepped_answered_and_stopped_and_big_results_are_fetched_on_demand(lab: Lab) -> None:
+    page = lab.run_notebook(
+        "step.ipynb",
+        AGENT,
+        'debug(new_agent(), "read the files", record="stepped.jsonl")',
+    )
+    live = page.locator(".loopkit-run")
+    live.get_by_text("3 pending").wait_for()
+    live.get_by_role("button", name="Step").click()
+
+    live.get_by_role("button", name="Answer …").click()
+    live.locator("textarea").fill("0123456789" * 1_000)
+    live.get_by_role("button", name="Give this answer").click()
+    for left in (1, 0):
+        live.get_by_role("button", name="Approve").click()
+        live.get_by_text(f"{left} pending" if left else "paused").first.wait_for()
+    assert live.locator(".lk-paused").is_visible()
+
+    rows_with(live, "✎").click()
+    more = live.get_by_role("button", name="6,000 more characters")
+    more.click()
+    more.wait_for(state="detached")
+    assert "0123456789" * 1_000 in live.locator(".lk-code").all_inner_texts()
+
+    live.focus()
+    page.keyboard.press("X")
+    live.locator(".lk-stopped").wait_for()
+    assert live.get_by_text("stepped.jsonl").is_visible()

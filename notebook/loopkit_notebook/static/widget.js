@@ -1,5 +1,5 @@
 // The face of one run. The kernel sends plain data whose texts are safe and ready; everything is set as text, never as
-// HTML. One Run per model keeps rows, selection and open requests; each view draws from it.
+// HTML. A Run keeps a view's rows, selection and open requests; the regions draw from it.
 
 const ROW_HEIGHT = 22;
 const PAGE = 100;
@@ -45,14 +45,23 @@ class Run extends EventTarget {
     this.key = "";
     this.follow = true;
     this.detail = null;
-    this.editor = null; // {mode, call, version, key, text, …}: survives a redraw of the cell
+    this.editor = null; // {mode, call, version, text, …}: what is being typed, and about which call
     this.notice = "";
     this.decidedAt = 0;
     this.statusAt = performance.now();
-    model.on("msg:custom", (message) => this.receive(message));
-    model.on("change:status", () => { this.statusAt = performance.now(); this.tell(); });
-    model.on("change:pending", () => { this.attend(); this.tell(); });
+    this.heard = {
+      "msg:custom": (message) => this.receive(message),
+      "change:status": () => { this.statusAt = performance.now(); this.tell(); },
+      "change:pending": () => { this.attend(); this.tell(); },
+    };
+    for (const [name, act] of Object.entries(this.heard)) model.on(name, act);
     this.reload();
+  }
+
+  close() {
+    for (const [name, act] of Object.entries(this.heard)) this.model.off(name, act);
+    for (const [, , timer] of this.open.values()) clearTimeout(timer);
+    clearTimeout(this.editor?.timer);
   }
 
   get status() { return this.model.get("status"); }
@@ -260,9 +269,8 @@ function statusRegion(run) {
     words.replaceChildren(
       make("b", "", status.title),
       make("span", status.ended ? "lk-muted" : "lk-live", mode),
-      make("span", `lk-state lk-${status.state}`, status.state),
+      make("span", `lk-${status.state}`, status.words),
       ...[status.iteration, status.agents, status.tokens, time].filter(Boolean).map((word) => make("span", "", word)),
-      make("span", "lk-waits", status.waits_for && !status.ended ? `waits for ${status.waits_for}` : ""),
     );
     controls.hidden = !run.live;
   };
@@ -473,16 +481,8 @@ function keyAction(run, event) {
   return { ...moves, ...driving, ...decisions }[event.key];
 }
 
-const runs = new WeakMap();
-
-function runOf(model) {
-  // Several views of one model share one run; the model given to a view is not always the same object.
-  if (!runs.has(model)) runs.set(model, new Run(model));
-  return runs.get(model);
-}
-
 function render({ model, el }) {
-  const run = runOf(model);
+  const run = new Run(model);
   const root = make("div", "loopkit-run");
   root.tabIndex = 0;
   root.dataset.lmSuppressShortcuts = "true"; // or JupyterLab would take d, d for "delete this cell"
@@ -517,6 +517,7 @@ function render({ model, el }) {
   el.append(root);
   draw();
   return () => {
+    run.close();
     run.removeEventListener("change", later);
     clearInterval(ticking);
     cancelAnimationFrame(asked);

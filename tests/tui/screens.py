@@ -26,7 +26,7 @@ def text_of(app: App[Any], selector: str) -> str:
 
 def everything(app: App[Any]) -> str:
     """What all widgets of the screen draw that draw lines themselves."""
-    drawing = [widget for widget in app.screen.query("Bar, KeyBar, VirtualList, TextArea, RegionTitle")]
+    drawing = app.screen.query("Bar, KeyBar, VirtualList, TextArea")
     return "\n".join("\n".join(lines_of(widget)) for widget in drawing if widget.size.height)
 
 

@@ -10,7 +10,7 @@ from loopkit.agent import Agent
 from loopkit.core.config import ToolLoopConfig
 from loopkit.debugger.recorded import OpenedRun
 from loopkit.debugger.session import Session
-from loopkit.messages import Message, Problem, Text, ToolCall, ToolDefinition, Usage
+from loopkit.messages import Message, Text, ToolCall, ToolDefinition, Usage
 from loopkit.outcomes import Approve, Complete, Deny, Modify
 from loopkit.providers.scripted import ScriptedProvider
 from loopkit.tools.definition import tool
@@ -43,7 +43,9 @@ WRITE_FILE = ToolDefinition(
 READ_FILE = ToolDefinition(
     "read_file", "Read a text file.", {"type": "object", "properties": {"path": {"type": "string"}}}, "read"
 )
-FIX = ToolDefinition("fix", "Let the fixer look into it.", {"type": "object", "properties": {"what": {"type": "string"}}})
+FIX = ToolDefinition(
+    "fix", "Let the fixer look into it.", {"type": "object", "properties": {"what": {"type": "string"}}}
+)
 
 
 class Story:
@@ -104,7 +106,9 @@ def flaky(*, end: bool = True) -> Story:
     story.start("The test tests/test_clock.py fails now and then. Find out why and mend it.")
     (call,) = story.reply("I'll read the clock first.", ("read_file", {"path": "src/clock.py"}))
     story.run(call, "read_file", "import time\n\n\ndef now():\n    return time.time()\n", by="default")
-    (call,) = story.reply("", ("write_file", {"path": "src/clock.py", "content": "import time\n\ndef now():\n    ...\n"}))
+    (call,) = story.reply(
+        "", ("write_file", {"path": "src/clock.py", "content": "import time\n\ndef now():\n    ...\n"})
+    )
     edited = {"path": "src/clock.py", "content": "import time\n\ndef now() -> float:\n    return time.monotonic()\n"}
     story.run(call, "write_file", "wrote 61 bytes", decision=Modify(edited))
     (call,) = story.reply("Now somebody should look at the test itself.", ("fix", {"what": "tests/test_clock.py"}))
@@ -114,7 +118,9 @@ def flaky(*, end: bool = True) -> Story:
     child = e.child_path(call, 1)
     story.start("Make tests/test_clock.py steady.", loop=child, agent="fixer", parent=call)
     for number in range(3):
-        (inner,) = story.reply("" if number else "Let me see.", ("run_tests", {"path": "tests/test_clock.py"}), loop=child)
+        (inner,) = story.reply(
+            "" if number else "Let me see.", ("run_tests", {"path": "tests/test_clock.py"}), loop=child
+        )
         if number == 2:
             repeated = e.RepetitionDetected("identical batches", "run_tests", 3, "warn", 1)
             story.add(child, repeated)
@@ -180,7 +186,10 @@ def careful_agent(script: list[Any] | None = None, **settings: Any) -> Agent:
         return f"{path}: passed in {timeout}"
 
     answers = script or [
-        [ToolCall("a", "run_tests", {"path": "tests/test_a.py"}), ToolCall("b", "write_file", {"path": "n", "content": "x"})],
+        [
+            ToolCall("a", "run_tests", {"path": "tests/test_a.py"}),
+            ToolCall("b", "write_file", {"path": "n", "content": "x"}),
+        ],
         ToolCall("c", "run_tests", {"path": "tests", "timeout": 5}),
         "All done.",
     ]

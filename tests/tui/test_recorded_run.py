@@ -13,7 +13,7 @@ from tests.tui.stories import flaky, long_run
 pytestmark = pytest.mark.anyio
 
 
-async def test_the_first_look_says_what_it_is_how_it_ended_and_which_key_moves_on():
+async def test_the_first_look_says_what_it_is_how_it_ended_and_which_key_moves_on() -> None:
     app = LoopkitApp(flaky().session())
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.pause()
@@ -29,7 +29,7 @@ async def test_the_first_look_says_what_it_is_how_it_ended_and_which_key_moves_o
 
 
 @pytest.mark.parametrize("size", [(120, 40), (80, 24)])
-async def test_marks_carry_the_state_without_colour_at_both_sizes(size: tuple[int, int]):
+async def test_marks_carry_the_state_without_colour_at_both_sizes(size: tuple[int, int]) -> None:
     app = LoopkitApp(flaky().session())
     async with app.run_test(size=size) as pilot:
         await pilot.press("G")
@@ -39,7 +39,7 @@ async def test_marks_carry_the_state_without_colour_at_both_sizes(size: tuple[in
         assert "✓ run_tests" in drawn
 
 
-async def test_step_and_back_walk_row_by_row_and_the_detail_follows():
+async def test_step_and_back_walk_row_by_row_and_the_detail_follows() -> None:
     app = LoopkitApp(flaky().session())
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.press("s", "s")
@@ -50,7 +50,7 @@ async def test_step_and_back_walk_row_by_row_and_the_detail_follows():
         assert "I'll read the clock first." in text_of(app, "#detail")
 
 
-async def test_next_goes_over_a_sub_agent_and_step_goes_into_it():
+async def test_next_goes_over_a_sub_agent_and_step_goes_into_it() -> None:
     app = LoopkitApp(flaky().session())
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.press("3", "g", "n")
@@ -59,7 +59,7 @@ async def test_next_goes_over_a_sub_agent_and_step_goes_into_it():
         assert "Make tests/test_clock.py steady." in selected_line(app)
 
 
-async def test_a_count_before_g_goes_to_an_iteration_and_leaves_the_tab_alone():
+async def test_a_count_before_g_goes_to_an_iteration_and_leaves_the_tab_alone() -> None:
     app = LoopkitApp(long_run(30).session())
     async with app.run_test(size=(100, 24)) as pilot:
         await pilot.press("1", "2", "g")
@@ -84,7 +84,7 @@ async def test_a_count_before_g_goes_to_an_iteration_and_leaves_the_tab_alone():
         (("G", "[", "d"), "✓ run_tests"),
     ],
 )
-async def test_brackets_jump_to_the_next_row_of_a_kind(keys: tuple[str, ...], expected: str):
+async def test_brackets_jump_to_the_next_row_of_a_kind(keys: tuple[str, ...], expected: str) -> None:
     app = LoopkitApp(flaky().session())
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.press(*keys)
@@ -93,7 +93,7 @@ async def test_brackets_jump_to_the_next_row_of_a_kind(keys: tuple[str, ...], ex
         assert expected not in selected_line(app)
 
 
-async def test_a_bracket_shows_what_may_follow_and_escape_forgets_it():
+async def test_a_bracket_shows_what_may_follow_and_escape_forgets_it() -> None:
     app = LoopkitApp(flaky().session())
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.press("]")
@@ -103,7 +103,7 @@ async def test_a_bracket_shows_what_may_follow_and_escape_forgets_it():
         assert run_screen(app)
 
 
-async def test_a_missing_kind_is_said_and_nothing_moves():
+async def test_a_missing_kind_is_said_and_nothing_moves() -> None:
     app = LoopkitApp(long_run(2).session())
     async with app.run_test(size=(120, 40)) as pilot:
         before = selected_line(app)
@@ -112,7 +112,7 @@ async def test_a_missing_kind_is_said_and_nothing_moves():
         assert selected_line(app) == before
 
 
-async def test_folding_hides_a_sub_agent_and_a_jump_into_it_unfolds_it():
+async def test_folding_hides_a_sub_agent_and_a_jump_into_it_unfolds_it() -> None:
     app = LoopkitApp(flaky().session())
     async with app.run_test(size=(120, 40)) as pilot:
         screen = run_screen(app)
@@ -129,7 +129,7 @@ async def test_folding_hides_a_sub_agent_and_a_jump_into_it_unfolds_it():
         assert screen.timeline.count() == rows
 
 
-async def test_search_finds_words_in_results_and_goes_on_to_the_next_match():
+async def test_search_finds_words_in_results_and_goes_on_to_the_next_match() -> None:
     app = LoopkitApp(flaky().session())
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.press("/")
@@ -143,7 +143,7 @@ async def test_search_finds_words_in_results_and_goes_on_to_the_next_match():
         assert run_screen(app).timeline.cursor == first
 
 
-async def test_an_edit_shows_who_decided_and_what_changed():
+async def test_an_edit_shows_who_decided_and_what_changed() -> None:
     """spec/faults.md c1, c21"""
     app = LoopkitApp(flaky().session())
     async with app.run_test(size=(120, 40)) as pilot:
@@ -154,7 +154,7 @@ async def test_an_edit_shows_who_decided_and_what_changed():
         assert "+   def now() -> float:" in detail
 
 
-async def test_a_denial_shows_its_reason():
+async def test_a_denial_shows_its_reason() -> None:
     """spec/faults.md c21"""
     app = LoopkitApp(flaky().session())
     async with app.run_test(size=(120, 40)) as pilot:
@@ -164,7 +164,7 @@ async def test_a_denial_shows_its_reason():
         assert "no notes please" in detail
 
 
-async def test_a_warning_shows_its_evidence():
+async def test_a_warning_shows_its_evidence() -> None:
     app = LoopkitApp(flaky().session())
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.press("]", "w")
@@ -174,7 +174,7 @@ async def test_a_warning_shows_its_evidence():
         assert detail.count("✗ run_tests") == 3
 
 
-async def test_tabs_show_the_request_and_the_recorded_events():
+async def test_tabs_show_the_request_and_the_recorded_events() -> None:
     app = LoopkitApp(flaky().session())
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.press("s", "s", "2")
@@ -186,7 +186,7 @@ async def test_tabs_show_the_request_and_the_recorded_events():
         assert "result, as the model got it" in text_of(app, "#detail")
 
 
-async def test_json_in_the_detail_folds_under_the_cursor():
+async def test_json_in_the_detail_folds_under_the_cursor() -> None:
     app = LoopkitApp(flaky().session())
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.press("]", "d", "tab")
@@ -200,7 +200,7 @@ async def test_json_in_the_detail_folds_under_the_cursor():
         assert "▾ content" in lines_of(detail)[line]
 
 
-async def test_zoom_gives_a_region_the_screen_and_back():
+async def test_zoom_gives_a_region_the_screen_and_back() -> None:
     app = LoopkitApp(flaky().session())
     async with app.run_test(size=(120, 40)) as pilot:
         screen = run_screen(app)
@@ -213,7 +213,7 @@ async def test_zoom_gives_a_region_the_screen_and_back():
         assert screen.query_one("#side").display
 
 
-async def test_a_narrow_terminal_stacks_the_regions():
+async def test_a_narrow_terminal_stacks_the_regions() -> None:
     app = LoopkitApp(flaky().session())
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
@@ -222,7 +222,7 @@ async def test_a_narrow_terminal_stacks_the_regions():
         assert screen.detail.region.y > screen.timeline.region.y
 
 
-async def test_the_help_lists_every_command_with_its_keys():
+async def test_the_help_lists_every_command_with_its_keys() -> None:
     app = LoopkitApp(flaky().session())
     async with app.run_test(size=(120, 90)) as pilot:
         await pilot.press("?")
@@ -236,13 +236,13 @@ async def test_the_help_lists_every_command_with_its_keys():
         assert run_screen(app)
 
 
-def test_every_key_means_one_command():
+def test_every_key_means_one_command() -> None:
     keys = [key for command in RUN_COMMANDS for key in command.keys]
     assert len(keys) == len(set(keys))
     assert len({command.name for command in RUN_COMMANDS}) == len(RUN_COMMANDS)
 
 
-async def test_the_palette_offers_the_same_commands():
+async def test_the_palette_offers_the_same_commands() -> None:
     app = LoopkitApp(flaky().session())
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.pause()
@@ -252,7 +252,7 @@ async def test_the_palette_offers_the_same_commands():
         assert "⚠ loop" in selected_line(app)
 
 
-async def test_commands_of_a_live_run_say_why_they_do_nothing_on_a_recording():
+async def test_commands_of_a_live_run_say_why_they_do_nothing_on_a_recording() -> None:
     app = LoopkitApp(flaky().session())
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.press("c")
@@ -261,14 +261,14 @@ async def test_commands_of_a_live_run_say_why_they_do_nothing_on_a_recording():
         assert "no call waits" in text_of(app, "#keys")
 
 
-async def test_an_unfinished_recording_says_so():
+async def test_an_unfinished_recording_says_so() -> None:
     app = LoopkitApp(flaky(end=False).session())
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.pause()
         assert "unfinished" in text_of(app, "#now")
 
 
-async def test_both_themes_draw_the_same_words():
+async def test_both_themes_draw_the_same_words() -> None:
     app = LoopkitApp(flaky().session())
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.pause()
@@ -278,7 +278,7 @@ async def test_both_themes_draw_the_same_words():
         assert everything(app) == dark
 
 
-async def test_leaving_a_recording_that_was_opened_by_name_ends_the_app():
+async def test_leaving_a_recording_that_was_opened_by_name_ends_the_app() -> None:
     app = LoopkitApp(flaky().session())
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.press("q")

@@ -132,6 +132,8 @@ class LoopkitApp(App[None]):
                 self.post_message(self.Opened(make()))
             except UserError as error:
                 self.post_message(self.NotOpened(one_line(str(error), 400)))
+            except Exception as error:  # noqa: BLE001  # whatever an agent's own code raises, the screen says it
+                self.post_message(self.NotOpened(one_line(f"{type(error).__name__}: {error}", 400)))
 
         threading.Thread(target=work, name="opening", daemon=True).start()
 

@@ -76,6 +76,8 @@ class Decisions:
         if len(self.pending) < 2:
             self.approve()
             return
+        if self._to_decide() is None:
+            return
         batch = list(self.pending)
         lines = [f"{' › '.join(one_line(name, 20) for name in one.agents)}  {_call_line(one)}" for one in batch]
         question = ConfirmScreen(f"Run all {len(batch)} of them?", lines, yes="run them", no="not yet")

@@ -120,6 +120,7 @@ class Passage:
         self._large = len(text) > _LARGE
         self._width = -1
         self._ends: list[int] = []
+        self._fillings = {index: _filling(line) for index, line in enumerate(self._lines) if len(line) > _LONG_LINE}
 
     def height(self, width: int) -> int:
         self._lay_out(width)
@@ -129,37 +130,42 @@ class Passage:
         self._lay_out(width)
         index = bisect_right(self._ends, row)
         first = self._ends[index - 1] if index else 0
-        return [(self._lead, self._lead_tone), (self._piece(self._lines[index], row - first), self.tone)]
+        return [(self._lead, self._lead_tone), (self._piece(index, row - first), self.tone)]
 
     def _lay_out(self, width: int) -> None:
         room = max(1, width - cell_len(self._lead))
         if room != self._width:
             self._width = room
-            self._ends = list(accumulate(self._rows(line) for line in self._lines))
+            self._ends = list(accumulate(self._rows(index, line) for index, line in enumerate(self._lines)))
 
-    def _rows(self, line: str) -> int:
+    def _rows(self, index: int, line: str) -> int:
         if len(line) > _LONG_LINE:
-            step = self._step(line)
-            return -(-len(line) // step)
+            return -(-len(line) // self._step(index))
         shown = _shown(line)
         if shown.isascii() and (self._large or len(shown) <= self._width):
             return max(1, -(-len(shown) // self._width))
         return len(wrap(shown, self._width))
 
-    def _piece(self, line: str, row: int) -> str:
+    def _piece(self, index: int, row: int) -> str:
+        line = self._lines[index]
         if len(line) > _LONG_LINE:
-            step = self._step(line)
+            step = self._step(index)
             return _shown(line[row * step : (row + 1) * step])
         shown = _shown(line)
         if shown.isascii() and self._large:
             return shown[row * self._width : (row + 1) * self._width]
         return wrap(shown, self._width)[row]
 
-    def _step(self, line: str) -> int:
-        """Characters in a row of a long line: as many as surely fit, whatever they look like."""
-        if line.isascii() and line.isprintable():
-            return self._width
-        return max(1, self._width // (2 if line.isprintable() else 10))
+    def _step(self, index: int) -> int:
+        """Characters in a row of a long line."""
+        return max(1, self._width // self._fillings[index])
+
+
+def _filling(line: str) -> int:
+    """Cells that a character of a line fills at most: one, two when it may be wide, ten as an escape."""
+    if not line.isprintable():
+        return 10
+    return 1 if line.isascii() else 2
 
 
 def _shown(line: str) -> str:

@@ -109,9 +109,9 @@ def _string(label: tuple[str, str], value: str, key: str, folded: Folds, indent:
     closed = folded(key, len(value) > _LONG_TEXT)
     lines = value.count("\n") + 1
     size = f"{lines:,} lines, {len(value):,} characters" if lines > 1 else f"{len(value):,} characters"
-    preview = f"  {one_line(value, 40)}" if closed else ""
     mark = "▸ " if closed else "▾ "
-    yield Words((space, "plain"), (mark, "key"), label, (size, "muted"), (preview, "string"), key=key)
+    beside = (one_line(value, 24), "string") if closed else (size, "muted")
+    yield Words((space, "plain"), (mark, "key"), label, beside, key=key)
     if not closed:
         yield Passage(value, indent=indent + 2, tone="string", lead="│ ", key=key)
 

@@ -1,0 +1,90 @@
+"""Home: the demo to try, the recordings at hand, and one broken file among them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from loopkit.debugger.session import Session
+from loopkit_tui.app import LoopkitApp
+from loopkit_tui.screens.home import HomeScreen
+from loopkit_tui.screens.run import RunScreen
+from tests.tui.screens import text_of, until
+from tests.tui.stories import careful_agent
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    session = Session.start(careful_agent(["Done at once."]), "Say done.", record=tmp_path / "good.jsonl")
+    assert session.wait(10)
+    session.close()
+    (tmp_path / "torn.jsonl").write_bytes((tmp_path / "good.jsonl").read_bytes()[:300])
+    whole = (tmp_path / "good.jsonl").read_bytes().splitlines(keepends=True)
+    (tmp_path / "broken.jsonl").write_bytes(b"".join([*whole[:2], b"{[/ not json\n", *whole[2:]]))
+    return tmp_path
+
+
+def home(app: LoopkitApp) -> HomeScreen:
+    screen = app.screen
+    assert isinstance(screen, HomeScreen)
+    return screen
+
+
+async def test_it_begins_with_the_demo_and_lists_what_is_there(folder: Path) -> None:
+    app = LoopkitApp(folder=folder)
+    async with app.run_test(size=(120, 30)) as pilot:
+        await until(pilot, lambda: home(app).listed)
+        lines = text_of(app, "#runs").splitlines()
+        assert "try it live: enter" in lines[0]
+        assert any("careful" in line and "complete" in line for line in lines)
+        assert any("broken.jsonl" in line and "damaged" in line for line in lines)
+        assert "enter open" in text_of(app, "#keys")
+
+
+async def test_a_damaged_file_says_why_and_opens_nothing(folder: Path) -> None:
+    app = LoopkitApp(folder=folder)
+    async with app.run_test(size=(120, 30)) as pilot:
+        await until(pilot, lambda: home(app).listed)
+        place = next(i for i, run in enumerate(home(app).runs.runs, 1) if run.path.name == "broken.jsonl")
+        await pilot.press(*["j"] * place)
+        assert "line 3 is damaged" in text_of(app, "#about")
+        await pilot.press("enter")
+        assert isinstance(app.screen, HomeScreen)
+        assert "line 3 is damaged" in text_of(app, "#keys")
+
+
+async def test_enter_opens_a_recording_and_q_comes_back_to_the_same_line(folder: Path) -> None:
+    app = LoopkitApp(folder=folder)
+    async with app.run_test(size=(120, 30)) as pilot:
+        await until(pilot, lambda: home(app).listed)
+        place = next(i for i, run in enumerate(home(app).runs.runs, 1) if run.path.name == "good.jsonl")
+        await pilot.press(*["j"] * place, "enter")
+        await until(pilot, lambda: isinstance(app.screen, RunScreen))
+        assert "◌ recorded" in text_of(app, "#status")
+        await pilot.press("q")
+        assert isinstance(app.screen, HomeScreen)
+        assert home(app).runs.cursor == place
+        await until(pilot, lambda: not app.sessions)
+
+
+async def test_an_empty_or_missing_folder_still_offers_the_demo(tmp_path: Path) -> None:
+    app = LoopkitApp(folder=tmp_path / "nowhere")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: home(app).listed)
+        assert "try it live" in text_of(app, "#runs")
+
+
+async def test_the_demo_starts_live_and_stops_before_its_first_call() -> None:
+    app = LoopkitApp()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: home(app).listed)
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, RunScreen))
+        await until(pilot, lambda: "◆ your decision" in text_of(app, "#now"))
+        await pilot.press("q", "y")
+        await until(pilot, lambda: isinstance(app.screen, HomeScreen))
+        assert "recorded in" in text_of(app, "#keys")
+        await until(pilot, lambda: not app.sessions)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from loopkit.core.depth import LoopContext as LoopContext
     from loopkit.core.depth import LoopDepth as LoopDepth
     from loopkit.debugger.recorded import open_recording as open_recording
+    from loopkit.drivers.background import StreamedDelta as StreamedDelta
     from loopkit.drivers.fork import fork as fork
     from loopkit.drivers.handle import Completed as Completed
     from loopkit.drivers.handle import Failed as Failed
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from loopkit.drivers.handle import Yielded as Yielded
     from loopkit.drivers.replay import replay as replay
     from loopkit.drivers.result import ToolLoopResult as ToolLoopResult
+    from loopkit.drivers.stream import Done as Done
     from loopkit.drivers.stream import tool_loop_stream as tool_loop_stream
     from loopkit.drivers.tool_loop import tool_loop as tool_loop
     from loopkit.errors import AgentBuildError as AgentBuildError
@@ -66,11 +68,12 @@ _HOMES = {
     "loopkit.agent": ("Agent",),
     "loopkit.core.config": ("LoopAction", "LoopDetectionConfig", "StopContext", "ToolLoopConfig"),
     "loopkit.core.depth": ("LoopContext", "LoopDepth"),
+    "loopkit.drivers.background": ("StreamedDelta",),
     "loopkit.drivers.fork": ("fork",),
     "loopkit.drivers.handle": ("Completed", "Failed", "InjectMessages", "LoopHandle", "Yielded"),
     "loopkit.drivers.replay": ("replay",),
     "loopkit.drivers.result": ("ToolLoopResult",),
-    "loopkit.drivers.stream": ("tool_loop_stream",),
+    "loopkit.drivers.stream": ("Done", "tool_loop_stream"),
     "loopkit.drivers.tool_loop": ("tool_loop",),
     "loopkit.errors": (
         "AgentBuildError",

@@ -14,8 +14,11 @@ from loopkit.messages import Usage
 from loopkit.outcomes import (
     Cancelled,
     Complete,
+    Deny,
     LoopDetected,
     MaxIterations,
+    Modify,
+    Respond,
     StopCondition,
     TerminationReason,
     Timeout,
@@ -37,6 +40,13 @@ MARKS: dict[CallStatus, tuple[str, Tone]] = {
     CallStatus.REFUSED: ("✗", "bad"),
     CallStatus.ABANDONED: ("✗", "bad"),
     CallStatus.UNANSWERED: ("○", "muted"),
+}
+
+# a call of a batch can be decided while others wait: nothing has happened yet, but what was decided is seen
+_DECIDED_WORDS: dict[type, str] = {Deny: "denied", Respond: "answered", Modify: "edited, next"}
+_DECIDED_MARKS: dict[type, tuple[str, Tone]] = {
+    Deny: MARKS[CallStatus.DENIED],
+    Respond: MARKS[CallStatus.ANSWERED],
 }
 
 
@@ -134,7 +144,7 @@ def call_state(call: CallNode) -> str:
     if call.status is CallStatus.WAITING:
         return "WAITS"
     if call.status in (CallStatus.RECEIVED, CallStatus.DECIDED):
-        return "next"
+        return _DECIDED_WORDS.get(type(call.decision), "next")
     if call.status is CallStatus.RUNNING:
         return "running"
     if call.status in (CallStatus.REFUSED, CallStatus.ABANDONED):
@@ -185,6 +195,8 @@ def _call(row: Row) -> RowText:
     call = row.call
     assert call is not None
     mark, tone = MARKS[call.status]
+    if call.status is CallStatus.DECIDED:
+        mark, tone = _DECIDED_MARKS.get(type(call.decision), (mark, tone))
     if call.edited_arguments is not None and call.status is CallStatus.DONE:
         mark, tone = "✎", "person"
     arguments = call.raw_arguments if call.raw_arguments is not None else None

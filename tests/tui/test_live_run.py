@@ -73,6 +73,7 @@ async def test_approve_goes_to_the_next_pending_call_and_the_run_to_its_end(tmp_
         await waits(app, pilot, 2)
         await pilot.press("a")
         assert "◆ write_file" in selected_line(app)
+        assert "waiting for you · 1" in text_of(app, "#pending-title")
         await pilot.press("a")
         await until(pilot, lambda: "timeout=5" in selected_line(app), "the second iteration's call")
         await waits(app, pilot)

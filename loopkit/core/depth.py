@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, Protocol, Self, TypeVar, runtime_checkable
 
 from loopkit.errors import MaxDepthExceeded
@@ -18,7 +18,7 @@ class LoopDepth(Protocol):
         """Return the nesting depth, 0 = top level."""
         ...
 
-    def with_depth(self, depth: int) -> Self:
+    def with_depth(self, depth: int) -> LoopDepth:
         """Return a copy at another depth; the caller's context stays as it is."""
         ...
 
@@ -38,8 +38,8 @@ class LoopContext(Generic[T]):
     def loop_depth(self) -> int:
         return self.depth
 
-    def with_depth(self, depth: int) -> LoopContext[T]:
-        return LoopContext(self.state, depth)
+    def with_depth(self, depth: int) -> Self:
+        return replace(self, depth=depth)
 
 
 def depth_of(context: LoopDepth | None) -> int:

@@ -23,7 +23,7 @@ from loopkit.core.state import (
     RunTool,
 )
 from loopkit.encoding import encode
-from loopkit.messages import UNREPORTED_USAGE, Message, Problem, StopReason
+from loopkit.messages import UNREPORTED_USAGE, Message, Problem, StopReason, ToolCall
 from loopkit.outcomes import Cancelled, Modify, Timeout
 
 NO_EFFECTS: frozenset[Any] = frozenset()
@@ -107,8 +107,8 @@ def _model_replied(state: LoopState, fact: e.ModelReplied) -> LoopState:
     for position, call in enumerate(calls, 1):
         cut_off = call.cut_off or (fact.stop_reason is StopReason.MAX_TOKENS and position == len(calls))
         verdict = fact.verdicts[position - 1] if position <= len(fact.verdicts) else e.CallVerdict()
-        problems = verdict.problems if call.problem is None else (Problem("$", call.problem), *verdict.problems)
         key = e.call_key(state.path, state.iteration, position)
+        problems = (*_unusable(call), *verdict.problems)
         states.append(CallState(key, replace(call, cut_off=True) if cut_off else call, problems))
     repetition = state.repetition
     if calls and state.rules.threshold is not None:
@@ -124,6 +124,12 @@ def _model_replied(state: LoopState, fact: e.ModelReplied) -> LoopState:
         repetition_reported=False,
         wants=frozenset({AskStopCondition(state.iteration)}) if state.rules.has_stop_condition else NO_EFFECTS,
     )
+
+
+def _unusable(call: ToolCall) -> tuple[Problem, ...]:
+    if call.problem is not None:
+        return (Problem("$", call.problem),)
+    return () if call.raw_arguments is None else (Problem("$", "the arguments are not a JSON object"),)
 
 
 def _model_interrupted(state: LoopState, fact: e.ModelInterrupted) -> LoopState:

@@ -81,6 +81,8 @@ class HistoryWithTail(Sequence[Message]):
         if isinstance(index, slice):
             return [self[place] for place in range(*index.indices(len(self)))]
         place = index + len(self) if index < 0 else index
+        if not 0 <= place < len(self):
+            raise IndexError(f"message {index} of {len(self)}")
         return self._head[place] if place < len(self._head) else self._tail[place - len(self._head)]
 
     def __len__(self) -> int:

@@ -7,6 +7,8 @@ another way (an error, a limit, a stop), 2 it can't be run, or its model can't b
 from __future__ import annotations
 
 import argparse
+import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +43,14 @@ def run(options: argparse.Namespace) -> int:
 
     agent = load_agent(options.agent)
     path = Path(options.record) if options.record else new_recording_path(agent.name)
-    outcome = run_headless(agent, options.task, record=path, approve=options.approve)
+    _end_on_hangup_as_on_ctrl_c()
+    try:
+        # what tools print must not stand between the lines of the answer
+        with redirect_stdout(sys.stderr):
+            outcome = run_headless(agent, options.task, record=path, approve=options.approve)
+    except KeyboardInterrupt:
+        warn(f"stopped; what happened so far is in {path}")
+        raise
     refused = _refused(outcome)
     data = {**_data(outcome), "refused": refused}
     if options.json:
@@ -61,20 +70,38 @@ def run(options: argparse.Namespace) -> int:
     return 0 if data["outcome"] == "complete" else 1
 
 
+def _end_on_hangup_as_on_ctrl_c() -> None:
+    """A closed terminal or a `kill` ends the run as Ctrl+C does: children first, the recording closed."""
+    import signal
+
+    def end(*_: object) -> None:
+        if callable(signal.getsignal(signal.SIGINT)):
+            signal.raise_signal(signal.SIGINT)
+        else:
+            # started in the background, where Ctrl+C is ignored
+            raise KeyboardInterrupt
+
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, end)
+
+
 def _data(outcome: HeadlessOutcome) -> dict[str, Any]:
-    from loopkit.debugger.report import reason_name
+    from loopkit.debugger.report import reason_name, reported_tokens
     from loopkit.debugger.rows import reason_text
 
     result, error = outcome.result, outcome.error
     reason = result.termination_reason if result is not None else None
+    input_tokens, output_tokens = reported_tokens(None if result is None else result.subtree_usage)
     return {
         "outcome": reason_name(reason) if reason is not None else "failed",
         "outcome_text": reason_text(reason) if reason is not None else "failed",
         "error": None if error is None else {"type": type(error).__name__, "message": str(error)},
         "answer": result.response.text if result is not None and result.response is not None else None,
         "iterations": result.iterations if result is not None else None,
-        "input_tokens": result.subtree_usage.input_tokens if result is not None else None,
-        "output_tokens": result.subtree_usage.output_tokens if result is not None else None,
+        "input_tokens": input_tokens,
+        "output_tokens": output_tokens,
         "recording": None if outcome.path is None else str(outcome.path),
     }
 

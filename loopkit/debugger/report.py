@@ -82,8 +82,7 @@ def totals(timeline: Timeline, source_format: str = OWN_FORMAT) -> Totals:
     """
     loops = list(timeline.loops.values())
     counted = loops if source_format == OWN_FORMAT else loops[:1]
-    usage = timeline.usage
-    known = bool(usage.input_tokens or usage.output_tokens) or not usage.unreported
+    input_tokens, output_tokens = reported_tokens(timeline.usage)
     started = loops[0].started_at if loops else None
     return Totals(
         iterations=sum(len(loop.iterations) for loop in counted),
@@ -94,8 +93,8 @@ def totals(timeline: Timeline, source_format: str = OWN_FORMAT) -> Totals:
         errors=timeline.errors,
         denied=timeline.denied,
         edited=timeline.edited,
-        input_tokens=usage.input_tokens if known else None,
-        output_tokens=usage.output_tokens if known else None,
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
         cost=None,
         seconds=None if started is None or (not timeline.t and source_format != OWN_FORMAT) else timeline.t - started,
     )
@@ -146,14 +145,17 @@ def run_model(loop: LoopNode | None) -> str | None:
     return loop.started.model or next((item.model for item in loop.iterations if item.model), None)
 
 
-def _usage_data(usage: Usage | None) -> tuple[int | None, int | None]:
-    return (None, None) if usage is None else (usage.input_tokens, usage.output_tokens)
+def reported_tokens(usage: Usage | None) -> tuple[int | None, int | None]:
+    """Return tokens in and out; None twice when no answer reported any."""
+    if usage is None or (usage.unreported and not usage.input_tokens and not usage.output_tokens):
+        return None, None
+    return usage.input_tokens, usage.output_tokens
 
 
 def iteration_data(iteration: IterationNode) -> dict[str, Any]:
     """Return one iteration as a JSON object, its calls and their sub-agents included."""
     message = iteration.message
-    input_tokens, output_tokens = _usage_data(iteration.usage)
+    input_tokens, output_tokens = reported_tokens(iteration.usage)
     return {
         "iteration": iteration.number,
         "model": iteration.model or iteration.loop.started.model,
@@ -193,13 +195,14 @@ def _call_data(call: CallNode) -> dict[str, Any]:
 
 
 def _run_data(loop: LoopNode) -> dict[str, Any]:
+    input_tokens, output_tokens = reported_tokens(loop.subtree_usage)
     return {
         "path": loop.path,
         "agent": loop.agent,
         "model": run_model(loop),
         "outcome": outcome_name(loop),
-        "input_tokens": loop.subtree_usage.input_tokens,
-        "output_tokens": loop.subtree_usage.output_tokens,
+        "input_tokens": input_tokens,
+        "output_tokens": output_tokens,
         "iterations": [iteration_data(iteration) for iteration in loop.iterations],
     }
 

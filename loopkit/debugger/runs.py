@@ -75,13 +75,28 @@ def run_headless(
     recorder = None if record is None else Recorder(record)
     watcher = Unattended(HEADLESS_POLICIES[approve]())
     path = None if record is None else Path(record)
-    try:
-        result = anyio.run(lambda: agent.run(task, recorder=recorder, watcher=watcher), backend=backend)
-    except UserError:
-        raise
-    except Exception as error:  # noqa: BLE001  # whatever the agent's own code raised is its outcome
-        return HeadlessOutcome(None, error, path)
-    return HeadlessOutcome(result, None, path)
+    ended: list[ToolLoopResult | Exception] = []
+
+    async def run() -> None:
+        try:
+            ended.append(await agent.run(task, recorder=recorder, watcher=watcher))
+        except Exception as error:  # noqa: BLE001  # whatever the agent's own code raised is its outcome
+            ended.append(error)
+
+    async def run_beside() -> None:
+        # Ctrl+C cancels the main task once; a task of a group is cancelled by its scope, which also ends the
+        # processes that a tool waits for
+        async with anyio.create_task_group() as group:
+            group.start_soon(run)
+
+    anyio.run(run_beside, backend=backend)
+    match ended[0]:
+        case UserError() as error:
+            raise error
+        case Exception() as error:
+            return HeadlessOutcome(None, error, path)
+        case result:
+            return HeadlessOutcome(result, None, path)
 
 
 def replay_file(

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -34,6 +38,51 @@ def test_refused_calls_come_with_advice(capsys: pytest.CaptureFixture[str]) -> N
     err = capsys.readouterr().err
     assert err.startswith("loopkit: not run: write; `--approve all` runs every tool")
     assert err.count("\n") == 1
+
+
+def test_what_tools_print_does_not_stand_in_the_answer(capsys: pytest.CaptureFixture[str]) -> None:
+    spec = write_agent(AGENT.replace('    return f"{path} says', '    print("noise")\n    return f"{path} says'))
+    capsys.readouterr()
+    assert main(["run", spec, "--task", "go", "--json"]) == 0
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["outcome"] == "complete"
+    assert "noise" in captured.err
+
+
+SLOW = """\
+import sys
+import anyio
+from loopkit import Agent, ScriptedProvider, ToolCall, tool
+
+
+@tool(side_effect="read")
+async def wait() -> str:
+    \"\"\"Wait for a process.\"\"\"
+    print("started", file=sys.stderr, flush=True)
+    await anyio.run_process(["sleep", "60"])
+    return "never"
+
+
+agent = Agent(ScriptedProvider([ToolCall("c", "wait", {}), "never"]), tools=[wait])
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_stopped_run_ends_its_children_and_leaves_a_whole_recording(
+    number: signal.Signals, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Ctrl+C, `kill` or a closed terminal; exit 130, and the recording opens and replays."""
+    words = [sys.executable, "-m", "loopkit", "run", write_agent(SLOW), "--task", "go", "--record", "out.jsonl"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline() == "started\n"
+        process.send_signal(number)
+        # ends only when the tool's process has ended too: it holds the same stream
+        rest = process.stderr.read()
+        assert process.wait(timeout=30) == 130
+    assert rest == "loopkit: stopped; what happened so far is in out.jsonl\nloopkit: interrupted\n"
+    assert json_of(["show", "out.jsonl", "--json"], capsys)["run"]["outcome"] == "cancelled"
+    assert main(["check", "out.jsonl"]) == main(["replay", "out.jsonl"]) == 0
 
 
 def test_no_tool_runs_when_none_may(capsys: pytest.CaptureFixture[str]) -> None:

@@ -30,10 +30,12 @@ def current_waker() -> Waker:
     import asyncio  # noqa: PLC0415  # `import loopkit` must not load it
 
     loop = asyncio.get_running_loop()
+    # the callback may start tasks: they need this loop's context, not the calling thread's
+    context = copy_context()
 
     def wake_asyncio(callback: Callable[[], None]) -> None:
         with suppress(RuntimeError):
-            loop.call_soon_threadsafe(callback)
+            loop.call_soon_threadsafe(callback, context=context)
 
     return wake_asyncio
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from contextvars import Context
 from pathlib import Path
 from typing import Any
 
@@ -276,3 +278,20 @@ async def test_a_run_that_breaks_says_why(tmp_path: Path) -> None:
     async with debugging(tmp_path, agent) as (app, pilot, _session):
         await until(pilot, lambda: run_screen(app).status.state == "failed", "the failure")
         assert "the model [/] is gone" in text_of(app, "#now")
+
+
+def test_decisions_reach_the_run_from_a_plain_event_loop(tmp_path: Path) -> None:
+    """Outside a test the screen's thread has no context of the run's event loop; tasks start in it all the same."""
+
+    async def scenario() -> list[CallStatus]:
+        async with debugging(tmp_path, careful_agent([ToolCall("a", "run_tests", {"path": "x"}), "Fine."])) as (
+            app,
+            pilot,
+            session,
+        ):
+            await waits(app, pilot)
+            await pilot.press("a")
+            await until(pilot, lambda: session.timeline.ended)
+            return statuses(session)
+
+    assert Context().run(asyncio.run, scenario()) == [CallStatus.DONE]

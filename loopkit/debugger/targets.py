@@ -69,17 +69,16 @@ def load_agent(spec: str) -> Agent:
     if not colon:
         place, name = spec, ""
     module = _load_file(place) if _names_a_file(place) else _load_module(place)
-    found = _agents_in(module)
     if not name:
-        raise AgentPathError(f"{one_line(place)}: say which agent, as {one_line(place)}:NAME; {found}")
+        raise AgentPathError(f"{one_line(place)}: say which agent, as {one_line(place)}:NAME; {_agents_in(module)}")
     value: object = module
     for part in name.split("."):
         if not hasattr(value, part):
-            raise AgentPathError(f"{one_line(place)} has no {one_line(name)!r}; {found}")
+            raise AgentPathError(f"{one_line(place)} has no {one_line(name)!r}; {_agents_in(module)}")
         value = getattr(value, part)
     if not isinstance(value, Agent):
         kind = type(value).__name__
-        raise AgentPathError(f"{one_line(spec)} is not an Agent but of type {kind}; {found}")
+        raise AgentPathError(f"{one_line(spec)} is not an Agent but of type {kind}; {_agents_in(module)}")
     return value
 
 
@@ -139,7 +138,9 @@ def _is_dotted(place: str) -> bool:
 
 
 def _agents_in(module: ModuleType) -> str:
-    names = [name for name, value in vars(module).items() if isinstance(value, Agent)]
+    # a module may name agents in `__all__` that it makes at their first use
+    candidates = dict.fromkeys([*vars(module), *getattr(module, "__all__", ())])
+    names = [name for name in candidates if isinstance(getattr(module, name, None), Agent)]
     if not names:
         return "there is no agent in it"
     return f"{'agent' if len(names) == 1 else 'agents'} in it: {one_line(', '.join(names))}"

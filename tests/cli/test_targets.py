@@ -99,6 +99,11 @@ def test_a_missing_name_in_a_file_without_agents_says_so() -> None:
     assert "there is no agent in it" in refusal("agent.py:agent")
 
 
+def test_the_bundled_agent_is_loaded_and_listed() -> None:
+    assert load_agent("loopkit.demo:agent").name == "mechanic"
+    assert refusal("loopkit.demo:agnet") == "loopkit.demo has no 'agnet'; agent in it: agent"
+
+
 def test_no_name_at_all_says_how_to_write_it() -> None:
     write("agent.py", GOOD)
     assert refusal("agent.py") == "agent.py: say which agent, as agent.py:NAME; agents in it: helper, agent"

@@ -60,7 +60,7 @@ async def test_it_stops_before_the_first_call_and_says_what_it_waits_for(tmp_pat
         await waits(app, pilot, 2)
         assert "● live" in text_of(app, "#status")
         now = text_of(app, "#now")
-        assert "◆ your decision: careful wants to run run_tests" in now
+        assert "◆ your decision: run_tests  +1  asked by careful" in now
         assert "a approve" in now
         assert "◆ run_tests" in selected_line(app)
         assert "waiting for you · 2" in text_of(app, "#pending-title")

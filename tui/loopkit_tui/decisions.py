@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from loopkit_tui.screens.run import RunScreen
 
 GRACE_SECONDS = 0.4
+CONFIRMED_SECONDS = 1.0
 
 
 class Decisions:
@@ -155,7 +156,7 @@ class Decisions:
         self._drafts.pop(_id(one), None)
         self._screen.timeline.following = True
         self._screen.take_in()
-        self._screen.notice(f"{word}: {one_line(one.name, 40)}", "good")
+        self._screen.notice(f"{word}: {one_line(one.name, 40)}", "good", seconds=CONFIRMED_SECONDS)
         return ""
 
 

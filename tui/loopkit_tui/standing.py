@@ -45,9 +45,9 @@ def status_spans(session: Session, status: Status) -> tuple[list[Span], list[Spa
         (one_line(session.title, 120), "muted"),
     ]
     right: list[Span] = [
-        *trouble,
         (agents, "agent"),
         (f"{tokens_text(status.usage)}  ", "muted"),
+        *trouble,
         (f"it {status.iteration}{limit}  ", "plain"),
         (f"{clock_text(status.elapsed)}{waited} ", "plain"),
     ]
@@ -76,10 +76,10 @@ def _deciding(screen: RunScreen, waits: int) -> tuple[list[Span], list[Span]]:
     more = f"  +{waits - 1}" if waits > 1 else ""
     left: list[Span] = [
         (" ◆ your decision: ", "waiting"),
-        (f"{path} ", "agent"),
-        ("wants to run ", "plain"),
         (one_line(one.name, 40), "heading"),
         (more, "muted"),
+        ("  asked by ", "muted"),
+        (path, "agent"),
     ]
     if screen.decisions.chosen is None:
         return left, _keys("a", "show it")

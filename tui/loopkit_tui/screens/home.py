@@ -53,7 +53,7 @@ class RunList(VirtualList):
     def draw(self, index: int, width: int, *, current: bool) -> list[Span]:
         mark: Span = ("▶ " if current else "  ", "key")
         if index == 0:
-            words = "the demo agent, scripted: no key, no network, stops before each tool call"
+            words = "the demo agent: no key, no network needed"
             return [mark, ("● ", "good"), ("try it live: enter  ", "heading"), (words, "muted")]
         return [mark, *_run_spans(self.runs[index - 1], width)]
 
@@ -69,8 +69,9 @@ def _columns(width: int) -> list[tuple[str, int]]:
 
 def _run_spans(run: RunSummary, width: int) -> list[Span]:
     if run.damaged is not None:
-        when = fit(_when(run), 13)
-        return [("✗ ", "bad"), (when, "muted"), (fit(one_line(run.path.name), 30), "plain"), (" damaged", "bad")]
+        when, *others = (cells for _, cells in _columns(width))
+        name = fit(one_line(run.path.name), sum(others))
+        return [("✗ ", "bad"), (fit(_when(run), when), "muted"), (name, "plain"), ("damaged", "bad")]
     values: dict[str, Span] = {
         "when": (_when(run), "muted"),
         "agent": (one_line(run.agent or run.path.stem, 40), "heading"),
@@ -144,7 +145,7 @@ class HomeScreen(Screen[None]):
         self.query_one("#status", Bar).show(
             [(" loopkit  ", "key"), ("a debugger for LLM agents", "plain")], [("home ", "muted")]
         )
-        words = "Walk through a run, or start one: it stops before each tool call, and you decide."
+        words = "Walk through a run, or start one: it stops before tool calls, you decide."
         self.query_one("#hello", Bar).show([(f" {words}", "muted")])
         keys = [(c.keys[0], c.short) for c in HOME_COMMANDS if c.short]
         self.query_one(KeyBar).show_keys([*keys, ("?", "all keys")])

@@ -261,12 +261,12 @@ class RunScreen(Screen[None]):
             shown.insert(0, (f"{typed}g", f"to iteration {typed}"))
         self.key_bar.show_keys([*shown, ("?", "all keys")])
 
-    def notice(self, words: str, tone: str = "warning") -> None:
+    def notice(self, words: str, tone: str = "warning", *, seconds: float = NOTICE_SECONDS) -> None:
         """Say something safe in the place of the keys, for a moment."""
         self.key_bar.show_notice(words, tone)
         if self._notice_timer is not None:
             self._notice_timer.stop()
-        self._notice_timer = self.set_timer(NOTICE_SECONDS, self.key_bar.clear_notice)
+        self._notice_timer = self.set_timer(seconds, self.key_bar.clear_notice)
 
     def leave(self) -> None:
         """Go back, after a question while the run is live."""

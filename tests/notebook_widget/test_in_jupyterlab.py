@@ -100,12 +100,12 @@ def test_a_run_is_looked_at_decided_on_by_clicking_and_kept_in_the_saved_noteboo
         AGENT + RECORD,
         'view("recorded.jsonl")',
         'widget = debug(new_agent(), "read the files", record="live.jsonl")\nwidget',
-        'import pathlib; pathlib.Path("still-free").touch()',
+        'print("the kernel", "is free")',
     )
     recorded, live = page.locator(".loopkit-run").nth(0), page.locator(".loopkit-run").nth(1)
 
     live.get_by_text("3 pending").wait_for()
-    assert (folder / "still-free").exists(), "the cell must return while the run waits"
+    page.locator(".jp-OutputArea-output", has_text="the kernel is free").wait_for()  # while the run waits
     recorded.locator(".lk-row").nth(6).wait_for()
     assert next(words for words in labels(recorded) if "read_file" in words).startswith('✓ read_file path="a.txt"')
 
@@ -145,13 +145,14 @@ def test_a_run_is_looked_at_decided_on_by_clicking_and_kept_in_the_saved_noteboo
     assert page.locator("img[src=x]").count() == 0, "text became HTML (spec/faults.md f11)"
     assert page.evaluate("() => window.jupyterapp.shell.currentWidget.content.widgets.length") == 4, "a key hit a cell"
 
-    page.get_by_text("All files are read.").first.wait_for()
+    copy = page.locator(".loopkit-static").nth(1)
+    copy.filter(has_text="All files are read.").wait_for(state="attached")
     save(page)
     copies = saved_html(folder / "run.ipynb")
     assert len(copies) == 2
     for words in ("finished", "edited", "that one is private", "3 lines of other.txt", "All files are read."):
         assert words in copies[1], "the copy in the file must hold the whole run (spec/faults.md f13)"
-    assert not page.locator(".loopkit-static").first.is_visible()
+    assert not copy.is_visible(), "the copy is hidden while the widget lives"
 
     page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
     page.reload()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
 
 import pytest
 
@@ -11,7 +11,7 @@ from loopkit.drivers.background import StreamedDelta
 from loopkit.drivers.parts import LoopParts, messages_of
 from loopkit.drivers.stream import Done
 from loopkit.drivers.tool_loop import run_parts
-from loopkit.events import Event, Fact
+from loopkit.events import Event, Fact, ModelReplied
 from tests.drivers.engine_stories import REGISTRY, STORIES, Story
 
 pytestmark = pytest.mark.anyio
@@ -34,10 +34,8 @@ def _facts(events: list[Event]) -> list[tuple[str, int, Fact]]:
     return sorted(facts, key=lambda item: item[0])
 
 
-def _timeless(fact: Any) -> Fact:
-    if hasattr(fact, "pieces"):
-        return type(fact)(**{**{name: getattr(fact, name) for name in fact.__slots__}, "pieces": fact.pieces[1::2]})
-    return fact  # type: ignore[no-any-return]  # a fact of any class
+def _timeless(fact: Fact) -> Fact:
+    return replace(fact, pieces=fact.pieces[1::2]) if isinstance(fact, ModelReplied) else fact
 
 
 async def _plain(story: Story) -> tuple[ToolLoopResult, list[Event]]:

@@ -31,11 +31,9 @@ async def test_ends_with_done_and_the_result() -> None:
 
 async def test_pieces_of_text_and_arguments_come_before_the_answer() -> None:
     """Rule 10.1."""
-    script = [ToolCall("c1", "add", {"a": 1, "b": 2}), "three"]
+    provider = ScriptedProvider([ToolCall("c1", "add", {"a": 1, "b": 2}), "three"], chunk=2)
     deltas = [
-        item.delta
-        async for item in tool_loop_stream(ScriptedProvider(script, chunk=2), REGISTRY, "go")
-        if isinstance(item, StreamedDelta)
+        item.delta async for item in tool_loop_stream(provider, REGISTRY, "go") if isinstance(item, StreamedDelta)
     ]
     assert "".join(d.text for d in deltas if isinstance(d, TextDelta)) == "three"
     assert any(isinstance(d, ArgumentsDelta) for d in deltas)

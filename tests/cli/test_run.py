@@ -58,8 +58,9 @@ from loopkit import Agent, ScriptedProvider, ToolCall, tool
 @tool(side_effect="read")
 async def wait() -> str:
     \"\"\"Wait for a process.\"\"\"
-    print("started", file=sys.stderr, flush=True)
-    await anyio.run_process(["sleep", "60"])
+    async with await anyio.open_process(["sleep", "60"], stdout=None, stderr=None) as process:
+        print("started", file=sys.stderr, flush=True)
+        await process.wait()
     return "never"
 
 

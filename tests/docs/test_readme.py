@@ -82,6 +82,6 @@ def test_each_make_target_exists() -> None:
     assert [target for target in targets if f"\n{target}:" not in makefile] == []
 
 
-@pytest.mark.parametrize("place", re.findall(r"^\| `([\w/]+/)` \|", README, re.MULTILINE))
+@pytest.mark.parametrize("place", re.findall(r"^\| `([\w./]+)` \|", README, re.MULTILINE))
 def test_each_place_exists(place: str) -> None:
-    assert (ROOT / place).is_dir()
+    assert (ROOT / place).exists()

@@ -41,7 +41,8 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-_COLUMNS = ("when", "agent", "model", "it", "calls", "tok", "$", "outcome", "notes", "file")
+# the name comes early: the next command needs it, and a narrow terminal cuts the end
+_COLUMNS = ("when", "file", "agent", "model", "it", "calls", "tok", "$", "outcome", "notes")
 _RIGHT = {"it", "calls", "tok", "$"}
 _WIDEST = {"agent": 24, "model": 24, "outcome": 32}
 
@@ -76,12 +77,12 @@ def _cells(run: RunSummary) -> tuple[str, ...]:
         )
     return (
         run.when.strftime("%Y-%m-%d %H:%M"),
+        one_line(run.path.name, 48),
         one_line(run.agent or "-", _WIDEST["agent"]),
         one_line(run.model or "-", _WIDEST["model"]),
         *figures,
         one_line(run.outcome_text, _WIDEST["outcome"]),
         _notes(run),
-        one_line(run.path.name),
     )
 
 

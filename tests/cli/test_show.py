@@ -118,7 +118,7 @@ def test_one_bad_file_never_stops_the_list(capsys: pytest.CaptureFixture[str]) -
     capsys.readouterr()
     assert main(["ls", "."]) == 0
     out = capsys.readouterr().out
-    assert out.splitlines()[0].split() == "when file agent model it calls tok $ outcome notes".split()
+    assert " ".join(out.split()[:10]) == "when file agent model it calls tok $ outcome notes"
     assert "damaged" in out
 
 

@@ -268,6 +268,15 @@ async def test_an_unfinished_recording_says_so() -> None:
         assert "unfinished" in text_of(app, "#now")
 
 
+async def test_what_is_torn_or_guessed_in_a_recording_is_said_at_the_top() -> None:
+    session = flaky(end=False).session()
+    session.notices.append("the last line was torn [/ and is left out")
+    app = LoopkitApp(session)
+    async with app.run_test(size=(160, 40)) as pilot:
+        await pilot.pause()
+        assert "⚠ the last line was torn [/ and is left out" in text_of(app, "#now")
+
+
 async def test_both_themes_draw_the_same_words() -> None:
     app = LoopkitApp(flaky().session())
     async with app.run_test(size=(120, 40)) as pilot:

@@ -170,8 +170,8 @@ def _agent(loop: LoopNode) -> Iterator[Item]:
     yield from title("how it stands")
     yield Words((f"  {outcome_text(loop) if loop.ended else 'running'}", "bad" if loop.failure else "plain"))
     yield Words((f"  {len(loop.iterations)} iterations", "plain"))
-    yield Words((f"  itself    {usage_text(loop.usage)}", "muted"))
-    yield Words((f"  with all  {usage_text(loop.subtree_usage)}", "muted"))
+    yield Passage(f"itself    {usage_text(loop.usage)}", tone="muted")
+    yield Passage(f"with all  {usage_text(loop.subtree_usage)}", tone="muted")
     yield from _last_words(loop)
 
 
@@ -186,8 +186,8 @@ def _outcome(loop: LoopNode, around: Surroundings) -> Iterator[Item]:
     yield Words((f"  {len(loop.iterations)} iterations, {calls} calls, {len(loop.subtree()) - 1} sub-agents", "plain"))
     waited = f", of which {seconds_text(around.waited)} waiting for a person" if around.waited >= 0.1 else ""
     yield Words((f"  {seconds_text(seconds)}{waited if loop.parent is None else ''}", "plain"))
-    yield Words((f"  itself    {usage_text(loop.usage)}", "muted"))
-    yield Words((f"  with all  {usage_text(loop.subtree_usage)}", "muted"))
+    yield Passage(f"itself    {usage_text(loop.usage)}", tone="muted")
+    yield Passage(f"with all  {usage_text(loop.subtree_usage)}", tone="muted")
     if loop.failure is not None:
         yield from title("it failed with")
         yield Passage(f"{loop.failure.type_name}: {loop.failure.message}", tone="bad")

@@ -99,6 +99,9 @@ def _after(screen: RunScreen) -> tuple[list[Span], list[Span]]:
     if status.recording and session.live:
         left += [("  recorded in ", "muted"), (one_line(status.recording, 300), "key")]
         return left, []
+    if session.notices:
+        more = f" (+{len(session.notices) - 1})" if len(session.notices) > 1 else ""
+        left.append((f"  ⚠ {one_line(session.notices[0], 200)}{more}", "warning"))
     return left, _keys("s", "step", "n", "next iteration", "b", "back")
 
 

@@ -18,7 +18,8 @@ from loopkit.debugger.targets import load_agent
 from loopkit.debugger.timeline import Timeline
 
 ROOT = Path(__file__).resolve().parents[2]
-STORIES = sorted((ROOT / "recordings").glob("*.jsonl"))
+# runs of one's own land here too, under names that start with a date
+STORIES = sorted((ROOT / "recordings").glob("[a-z]*.jsonl"))
 ALL = [*STORIES, *bundled_recordings()]
 # what came from outside at a certain moment can't be met again by tools that really run
 ONLY_RECORDED = {"slow-tool", "stopped-run"}

@@ -149,6 +149,7 @@ class LoopNode:
         path: `root`, or its parent's call and an ordinal.
         level: levels below the root.
         usage: the loop's own tokens so far.
+        subtree_usage: the same of this loop and all below it.
         reason: why it ended with a result, or None.
         failure: the exception it ended with, or None.
         paused_at: id of the gate that it stands at, or None.
@@ -162,6 +163,7 @@ class LoopNode:
     iterations: list[IterationNode] = field(default_factory=list)
     injected: list[Message] = field(default_factory=list)
     usage: Usage = NO_USAGE
+    subtree_usage: Usage = NO_USAGE
     reason: TerminationReason | None = None
     failure: Failure | None = None
     paused_at: str | None = None
@@ -177,17 +179,14 @@ class LoopNode:
 
     def subtree(self) -> list[LoopNode]:
         """This loop and all below it, depth first."""
-        found = [self]
-        for iteration in self.iterations:
-            for call in iteration.calls:
-                for child in call.children:
-                    found.extend(child.subtree())
+        found: list[LoopNode] = []
+        rest = [self]
+        while rest:
+            loop = rest.pop()
+            found.append(loop)
+            below = [child for it in loop.iterations for call in it.calls for child in call.children]
+            rest.extend(reversed(below))
         return found
-
-    @property
-    def subtree_usage(self) -> Usage:
-        """Tokens of this loop and all below it."""
-        return sum((loop.usage for loop in self.subtree()), NO_USAGE)
 
 
 class RowKind(StrEnum):

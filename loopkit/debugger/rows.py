@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from loopkit import events as e
-from loopkit.debugger.display import arguments_line, one_line, visible
+from loopkit.debugger.display import arguments_line, one_line
 from loopkit.debugger.nodes import CallNode, CallStatus, IterationNode, LoopNode, Row, RowKind
 from loopkit.debugger.timeline import task_text
 from loopkit.encoding import encode
@@ -82,7 +82,7 @@ def row_text(row: Row) -> RowText:
 
 def seconds_text(seconds: float | None) -> str:
     """Return a duration such as `12 ms`, `2.1 s`, `3:05`; empty when unknown, or nothing, as in untimed sessions."""
-    if not seconds:
+    if not seconds or seconds < 0:
         return ""
     if seconds < 1:
         return f"{seconds * 1000:.0f} ms"
@@ -107,7 +107,7 @@ def tokens_text(usage: Usage | None) -> str:
 def outcome_text(loop: LoopNode) -> str:
     """Return how a loop ended, in words."""
     if loop.failure is not None:
-        return visible(f"failed: {loop.failure.type_name}: {one_line(loop.failure.message)}")
+        return f"failed: {one_line(loop.failure.type_name, 60)}: {one_line(loop.failure.message)}"
     return reason_text(loop.reason) if loop.reason is not None else "unfinished"
 
 
@@ -135,7 +135,7 @@ def warning_text(warning: e.RepetitionDetected) -> str:
     return (
         f"{one_line(warning.tool_name)} {warning.count}×, same arguments, since iteration {warning.since_iteration}"
         if warning.detector == "identical batches"
-        else f"{warning.detector}: {one_line(warning.tool_name)} {warning.count}×, since iteration {warning.since_iteration}"
+        else f"{one_line(warning.detector, 40)}: {one_line(warning.tool_name)} {warning.count}×, since iteration {warning.since_iteration}"
     )
 
 
@@ -148,7 +148,7 @@ def call_state(call: CallNode) -> str:
     if call.status is CallStatus.RUNNING:
         return "running"
     if call.status in (CallStatus.REFUSED, CallStatus.ABANDONED):
-        return call.cause or call.status.value
+        return one_line(call.cause, 40) if call.cause else call.status.value
     words = [] if call.status is CallStatus.DONE else [call.status.value]
     if call.edited_arguments is not None:
         words.insert(0, "edited")
@@ -181,7 +181,7 @@ def _iteration(row: Row) -> RowText:
 
 def _iteration_state(iteration: IterationNode) -> tuple[str, Tone]:
     if iteration.interrupted is not None:
-        return f"interrupted: {iteration.interrupted}", "bad"
+        return f"interrupted: {one_line(iteration.interrupted, 40)}", "bad"
     if iteration.message is not None:
         if iteration.message.refusal is not None:
             return "refusal", "warning"
@@ -216,7 +216,9 @@ def _agent(row: Row) -> RowText:
 
 def _warning(row: Row) -> RowText:
     assert row.warning is not None
-    return RowText(row.loop.level, "", "⚠", "loop", warning_text(row.warning), row.warning.action, "", "warning")
+    return RowText(
+        row.loop.level, "", "⚠", "loop", warning_text(row.warning), one_line(row.warning.action, 40), "", "warning"
+    )
 
 
 def _message(row: Row) -> RowText:
@@ -224,7 +226,7 @@ def _message(row: Row) -> RowText:
     fact = row.event.fact
     assert isinstance(fact, e.MessagesInjected)
     words = one_line(" ".join(message.text for message in fact.messages))
-    return RowText(row.loop.level, "", "»", "message", words, f"by {one_line(fact.by)}", "", "person")
+    return RowText(row.loop.level, "", "»", "message", words, f"by {one_line(fact.by, 40)}", "", "person")
 
 
 def _note(row: Row) -> RowText:

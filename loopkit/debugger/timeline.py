@@ -9,16 +9,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from loopkit import events as e
-from loopkit.debugger.nodes import (
-    FINAL_STATUSES,
-    CallNode,
-    CallStatus,
-    IterationNode,
-    LoopNode,
-    Row,
-    RowKind,
-)
-from loopkit.messages import UNREPORTED_USAGE, Message, Usage
+from loopkit.debugger.nodes import FINAL_STATUSES, CallNode, CallStatus, IterationNode, LoopNode, Row, RowKind
+from loopkit.debugger.row_order import RowOrder
+from loopkit.messages import NO_USAGE, UNREPORTED_USAGE, Message, Usage
 from loopkit.outcomes import Modify
 
 _SKIP_STATUS = {
@@ -36,6 +29,7 @@ class Timeline:
         loops: every loop by its path.
         calls: every call by its id.
         rows: lines in display order: a sub-agent's lines stand under the call that started it.
+        usage: tokens of the whole tree.
         seq: number of the last event applied.
         t: its time, seconds since the run started.
         waiting: calls that wait for a decision, in the order they were requested.
@@ -46,7 +40,9 @@ class Timeline:
         self.root: LoopNode | None = None
         self.loops: dict[str, LoopNode] = {}
         self.calls: dict[str, CallNode] = {}
-        self.rows: list[Row] = []
+        self._order = RowOrder()
+        self.rows = self._order.rows
+        self.usage = NO_USAGE
         self.seq = 0
         self.t = 0.0
         self.gaps = 0
@@ -71,29 +67,22 @@ class Timeline:
         if handler is not None:
             try:
                 handler(self, event, event.fact)
-            except (KeyError, IndexError):
-                if not self.gaps:
-                    raise
-                # what the event belongs to stood in the missing part (spec/faults.md j4)
+            except KeyError:
+                # the call that it belongs to stood in a missing part (spec/faults.md j4)
                 self._note(event)
         elif isinstance(event.fact, e.Unrecognised):
             self._note(event)
         waits = bool(self.waiting or self._paused)
         if waits and self._waiting_since is None:
-            self._waiting_since = event.t
+            self._waiting_since = self.t
         elif not waits and self._waiting_since is not None:
-            self.waited_seconds += event.t - self._waiting_since
+            self.waited_seconds += self.t - self._waiting_since
             self._waiting_since = None
 
     def waiting_seconds(self, now: float | None = None) -> float:
         """Seconds in which the run waited for a person, up to `now` (seconds since the run started)."""
         since = self._waiting_since
         return self.waited_seconds + (0.0 if since is None else max(0.0, (self.t if now is None else now) - since))
-
-    @property
-    def usage(self) -> Usage:
-        """Tokens of the whole tree."""
-        return sum((loop.usage for loop in self.loops.values()), Usage())
 
     @property
     def depth(self) -> int:
@@ -126,15 +115,15 @@ class Timeline:
             self.root = loop
         if parent is not None:
             parent.children.append(loop)
-            self._insert(Row(RowKind.AGENT, event.seq, loop, call=parent))
-        self._insert(Row(RowKind.TASK, event.seq, loop))
+            self._order.put(Row(RowKind.AGENT, event.seq, loop, call=parent))
+        self._order.put(Row(RowKind.TASK, event.seq, loop))
 
     def _iteration_started(self, event: e.Event, fact: e.IterationStarted) -> None:
-        loop = self.loops[event.loop]
-        self._give_up_open_calls(loop)
+        loop = self._loop(event)
+        self._leave_last_calls(loop)
         iteration = IterationNode(loop, event.iteration, event.t)
         loop.iterations.append(iteration)
-        self._insert(Row(RowKind.ITERATION, event.seq, loop, iteration))
+        self._order.put(Row(RowKind.ITERATION, event.seq, loop, iteration))
 
     def _model_requested(self, event: e.Event, fact: e.ModelRequested) -> None:
         iteration = self._iteration(event)
@@ -156,7 +145,7 @@ class Timeline:
         iteration.model = fact.model
         iteration.request_id = fact.request_id
         loop = iteration.loop
-        loop.usage += UNREPORTED_USAGE if fact.usage is None else fact.usage
+        self._spend(loop, UNREPORTED_USAGE if fact.usage is None else fact.usage)
         for position, call in enumerate(fact.message.tool_calls, 1):
             key = e.call_key(event.loop, event.iteration, position)
             verdict = fact.verdicts[position - 1] if position <= len(fact.verdicts) else e.CallVerdict()
@@ -173,20 +162,20 @@ class Timeline:
             )
             iteration.calls.append(node)
             self.calls[key] = node
-            self._insert(Row(RowKind.CALL, event.seq, loop, iteration, node))
+            self._order.put(Row(RowKind.CALL, event.seq, loop, iteration, node))
 
     def _model_interrupted(self, event: e.Event, fact: e.ModelInterrupted) -> None:
         iteration = self._iteration(event)
         iteration.replied_at = event.t
         iteration.message = fact.message
         iteration.interrupted = fact.cause
-        iteration.loop.usage += UNREPORTED_USAGE
+        self._spend(iteration.loop, UNREPORTED_USAGE)
 
     def _repetition(self, event: e.Event, fact: e.RepetitionDetected) -> None:
         iteration = self._iteration(event)
         iteration.warnings.append(fact)
         self.warnings += 1
-        self._insert(Row(RowKind.WARNING, event.seq, iteration.loop, iteration, warning=fact))
+        self._order.put(Row(RowKind.WARNING, event.seq, iteration.loop, iteration, warning=fact))
 
     def _decision_requested(self, event: e.Event, fact: e.DecisionRequested) -> None:
         call = self.calls[fact.call]
@@ -250,17 +239,17 @@ class Timeline:
         self.calls[fact.call].ended_late = fact.outcome
 
     def _injected(self, event: e.Event, fact: e.MessagesInjected) -> None:
-        loop = self.loops[event.loop]
+        loop = self._loop(event)
         loop.injected.extend(fact.messages)
-        self._insert(Row(RowKind.MESSAGE, event.seq, loop, event=event))
+        self._order.put(Row(RowKind.MESSAGE, event.seq, loop, event=event))
 
     def _pausing(self, event: e.Event, fact: e.Paused) -> None:
-        loop = self.loops[event.loop]
+        loop = self._loop(event)
         loop.paused_at = fact.gate
         self._paused[event.loop] = loop
 
     def _resuming(self, event: e.Event, fact: e.Resumed) -> None:
-        self.loops[event.loop].paused_at = None
+        self._loop(event).paused_at = None
         self._paused.pop(event.loop, None)
 
     def _noted(self, event: e.Event, fact: e.Fact) -> None:
@@ -275,8 +264,29 @@ class Timeline:
 
     # ── parts of them ────────────────────────────────────────────────────────────────────────────────────────────────
 
+    def _loop(self, event: e.Event) -> LoopNode:
+        loop = self.loops.get(event.loop)
+        if loop is None:
+            # its start stood in a missing part; its path still says which call started it (spec/faults.md j4)
+            self._loop_started(event, e.LoopStarted("?", (), parent_call=event.loop.rpartition("#")[0] or None))
+            loop = self.loops[event.loop]
+        return loop
+
     def _iteration(self, event: e.Event) -> IterationNode:
-        return self.loops[event.loop].iterations[-1]
+        loop = self._loop(event)
+        for iteration in reversed(loop.iterations):
+            if iteration.number == event.iteration:
+                return iteration
+        self._iteration_started(event, e.IterationStarted())
+        return loop.iterations[-1]
+
+    def _spend(self, loop: LoopNode, usage: Usage) -> None:
+        loop.usage += usage
+        self.usage += usage
+        above: LoopNode | None = loop
+        while above is not None:
+            above.subtree_usage += usage
+            above = above.parent.loop if above.parent is not None else None
 
     def _end_call(
         self, event: e.Event, key: str, status: CallStatus, content: str | None, *, is_error: bool
@@ -289,18 +299,20 @@ class Timeline:
         return call
 
     def _end_loop(self, event: e.Event) -> LoopNode:
-        loop = self.loops[event.loop]
+        loop = self._loop(event)
         loop.ended_at = event.t
         loop.paused_at = None
         self._paused.pop(event.loop, None)
         self._open_loops.pop(event.loop, None)
-        self._give_up_open_calls(loop)
-        self._insert(Row(RowKind.OUTCOME, event.seq, loop))
+        self._leave_last_calls(loop)
+        self._order.put(Row(RowKind.OUTCOME, event.seq, loop))
+        self._order.close(loop)
         return loop
 
-    def _give_up_open_calls(self, loop: LoopNode) -> None:
+    def _leave_last_calls(self, loop: LoopNode) -> None:
         """Mark the last iteration's calls that nothing answered; foreign sessions go on without (formats.md §0.6)."""
         for call in loop.iterations[-1].calls if loop.iterations else ():
+            self._order.close(call)
             if call.status not in FINAL_STATUSES:
                 call.status = CallStatus.UNANSWERED
                 self.waiting.pop(call.id, None)
@@ -308,46 +320,7 @@ class Timeline:
     def _note(self, event: e.Event) -> None:
         loop = self.loops.get(event.loop, self.root)
         if loop is not None:
-            self._insert(Row(RowKind.NOTE, event.seq, loop, event=event))
-
-    def _insert(self, row: Row) -> None:
-        """Put a row behind the last one of its loop's subtree; near the end but for parallel sub-agents."""
-        if row.kind is RowKind.AGENT:
-            self._insert_under_call(row)
-            return
-        anchor = row.loop
-        index = len(self.rows)
-        while index > 0 and not _inside(self.rows[index - 1].loop, anchor):
-            index -= 1
-        self.rows.insert(index or len(self.rows), row)
-
-    def _insert_under_call(self, row: Row) -> None:
-        call = row.call
-        index = len(self.rows)
-        while index > 0:
-            other = self.rows[index - 1]
-            if other.call is call or (other.loop.parent is not None and _under(other.loop, call)):
-                break
-            index -= 1
-        self.rows.insert(index or len(self.rows), row)
-
-
-def _inside(loop: LoopNode, ancestor: LoopNode) -> bool:
-    current: LoopNode | None = loop
-    while current is not None:
-        if current is ancestor:
-            return True
-        current = current.parent.loop if current.parent is not None else None
-    return False
-
-
-def _under(loop: LoopNode, call: CallNode | None) -> bool:
-    parent = loop.parent
-    while parent is not None:
-        if parent is call:
-            return True
-        parent = parent.loop.parent
-    return False
+            self._order.put(Row(RowKind.NOTE, event.seq, loop, event=event))
 
 
 def task_text(messages: Iterable[Message]) -> str:

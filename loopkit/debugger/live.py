@@ -12,6 +12,7 @@ import anyio
 
 from loopkit import events as e
 from loopkit.agent import Agent
+from loopkit.core.depth import check_depth
 from loopkit.core.state import CallState
 from loopkit.debugger.policy import Policy
 from loopkit.drivers.loop_driver import LoopDriver
@@ -20,9 +21,10 @@ from loopkit.drivers.run import Run, new_header
 from loopkit.drivers.tool_loop import run_root
 from loopkit.errors import DecisionNotAccepted
 from loopkit.messages import Problem
-from loopkit.outcomes import Modify, ToolApproval
+from loopkit.outcomes import Approve, Deny, Modify, Respond, ToolApproval
 from loopkit.providers.protocol import Delta, TextDelta
 from loopkit.recording.writer import Recorder
+from loopkit.tools.checks import json_problem
 
 Stepping: TypeAlias = Literal["continue", "step", "iteration"]
 PERSON = "person"
@@ -54,7 +56,8 @@ class LiveRun:
         self._woken = False
         self._policy_calls: set[str] = set()
         self._root: LoopDriver | None = None
-        self._began = threading.Event()
+        self._began = False
+        self._stop_asked: tuple[str | None] | None = None
         self._ended = threading.Event()
         self._run = Run(
             new_header(),
@@ -78,7 +81,6 @@ class LiveRun:
             self.error = error
         finally:
             self._run.close()
-            self._began.set()
             self._ended.set()
             self._call_wake()
 
@@ -87,6 +89,7 @@ class LiveRun:
             tool.problems({})
 
     async def _drive(self) -> ToolLoopResult:
+        check_depth(None, self._agent.config.max_depth)
         return await run_root(self._run, self._agent.parts(self._task), driver_made=self._take_root, started=True)
 
     def _take_root(self, driver: LoopDriver) -> None:
@@ -104,10 +107,14 @@ class LiveRun:
         return None
 
     def decide(self, driver: LoopDriver, call: CallState) -> tuple[ToolApproval, str] | None:
-        """Let the policy decide; what it leaves open waits for a person."""
+        """Let the policy decide; what it leaves open, or fails to decide, waits for a person (DESIGN §5)."""
         if self._policy is None:
             return None
-        return self._policy.decide(call.call, driver.core.state.tools.get(call.call.name))
+        try:
+            decided = self._policy.decide(call.call, driver.core.state.tools.get(call.call.name))
+        except Exception:  # noqa: BLE001  # a broken rule asks
+            return None
+        return decided if _is_decision(decided) else None
 
     def happened(self, event: e.Event) -> None:
         """Queue an event for `take`."""
@@ -117,7 +124,10 @@ class LiveRun:
         elif isinstance(fact, (e.ModelReplied, e.ModelInterrupted, e.ModelAttemptFailed)):
             self._partial.pop(event.loop, None)
         self._events.append(event)
-        self._began.set()
+        if not self._began:
+            self._began = True
+            if self._stop_asked is not None:
+                self._stop_root(*self._stop_asked)
         self._call_wake()
 
     def streamed(self, loop: str, iteration: int, delta: Delta) -> None:
@@ -127,9 +137,14 @@ class LiveRun:
             self._call_wake()
 
     def _call_wake(self) -> None:
-        if self._wake is not None and not self._woken:
-            self._woken = True
-            self._wake()
+        wake = self._wake
+        if wake is None or self._woken:
+            return
+        self._woken = True
+        try:
+            wake()
+        except Exception:  # noqa: BLE001  # an interface that is gone must not break the run
+            self._wake = None
 
     # ── what a session asks, from any thread ─────────────────────────────────────────────────────────────────────────
 
@@ -138,12 +153,17 @@ class LiveRun:
         return self._ended.is_set()
 
     @property
+    def has_news(self) -> bool:
+        """Whether there are events that `take` has not returned yet."""
+        return bool(self._events)
+
+    @property
     def now(self) -> float:
         """Seconds since the run started."""
         return self._run.clock() - self._run.started_at
 
     def on_change(self, wake: Callable[[], None]) -> None:
-        """Have `wake` called, in the run's thread, when there is something new after a `take`."""
+        """Have `wake` called, in whatever thread brings it about, when there is something new after a `take`."""
         self._wake = wake
         self._woken = False
         if self._events or self.ended:
@@ -180,8 +200,16 @@ class LiveRun:
         if isinstance(decision, Modify):
             state = driver.core.state.call_state(call)
             name = "" if state is None else state.call.name
-            verdict = e.CallVerdict(self.problems(loop, name, decision.arguments) or ())
+            verdict = e.CallVerdict(self._problems_of_edit(loop, name, decision.arguments))
         driver.decide(call, version, decision, PERSON, verdict)
+
+    def _problems_of_edit(self, loop: str, tool: str, arguments: object) -> tuple[Problem, ...]:
+        found = self.problems(loop, tool, arguments)
+        if found is not None:
+            return found
+        # there is no schema for a tool that isn't there, but the recording takes nothing else than JSON
+        problem = json_problem(arguments)
+        return () if problem is None else (problem,)
 
     def step(self, stepping: Stepping) -> None:
         """Go on from every gate that a loop stands at, up to where `stepping` says."""
@@ -197,8 +225,13 @@ class LiveRun:
         self._stepping = "step"
 
     def stop(self, reason: str | None) -> None:
-        """End the run at once."""
-        self._began.wait(CLOSE_SECONDS)
+        """End the run at once, or as soon as it has begun."""
+        with self._run.lock:
+            self._stop_asked = (reason,)
+            if self._began:
+                self._stop_root(reason)
+
+    def _stop_root(self, reason: str | None) -> None:
         if self._root is not None:
             self._root.stop(PERSON, reason)
 
@@ -210,9 +243,17 @@ class LiveRun:
         """Stop the run if it still goes, and close its recording; a handler that can't be interrupted is left behind."""
         if not self.ended:
             self.stop(None)
-            if not self._ended.wait(CLOSE_SECONDS):
-                self._run.close()
+            self._ended.wait(CLOSE_SECONDS)
+        self._run.close(await_late_ends=False)
 
     def _driver(self, loop: str) -> LoopDriver | None:
         with self._run.lock:
-            return next((driver for driver in self._run.drivers if driver.path == loop), None)
+            # a copy: the run's thread adds sub-agents without the lock
+            return next((driver for driver in list(self._run.drivers) if driver.path == loop), None)
+
+
+def _is_decision(decided: object) -> bool:
+    match decided:
+        case (Approve() | Deny() | Modify() | Respond(), str()):
+            return True
+    return False

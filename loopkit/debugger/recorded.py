@@ -11,10 +11,10 @@ from typing import Self
 from loopkit.core.loop import apply_to
 from loopkit.core.state import LoopState
 from loopkit.debugger.timeline import Timeline
-from loopkit.errors import ImportFormatError
+from loopkit.errors import ImportFormatError, RecordingError
 from loopkit.events import Event
 from loopkit.importers.detect import read_session
-from loopkit.recording.header import Header, looks_like_recording
+from loopkit.recording.header import SNIFFED_BYTES, Header, looks_like_recording
 from loopkit.recording.reader import read_recording
 
 OWN_FORMAT = "loopkit"
@@ -58,12 +58,23 @@ class OpenedRun:
         return Timeline(self.events)
 
     def state_at(self, seq: int) -> dict[str, LoopState]:
-        """Return the state of every loop after event `seq` (1-based), by path."""
+        """Return the state of every loop after event `seq` (1-based), by path.
+
+        Raises:
+            RecordingError: events before it are missing, or don't follow from one another.
+        """
         states: dict[str, LoopState] = {}
-        for event in self.events:
+        for number, event in enumerate(self.events, 1):
             if event.seq > seq:
                 break
-            apply_to(states, event)
+            if event.seq != number:
+                raise RecordingError(f"{self.path}: event {number} is missing, so no state after it is known")
+            try:
+                apply_to(states, event)
+            except (ValueError, TypeError, AttributeError) as error:
+                raise RecordingError(
+                    f"{self.path}: event {event.seq} ({event.type}) doesn't follow from those before it: {error}"
+                ) from None
         return states
 
     def __enter__(self) -> Self:
@@ -82,13 +93,7 @@ def open_recording(path: str | Path) -> OpenedRun:
         UserError: it can't be read, or is neither; the message is one line.
     """
     path = Path(path)
-    try:
-        with path.open("rb") as file:
-            ours = looks_like_recording(file.read(4096))
-    except OSError:
-        # the reader says what is wrong with the path, in one line
-        ours = True
-    if not ours:
+    if _is_foreign(path):
         return _open_foreign(path)
     recording = read_recording(path)
     notices = [] if recording.torn is None else [str(recording.torn)]
@@ -97,6 +102,17 @@ def open_recording(path: str | Path) -> OpenedRun:
     if recording.newer:
         notices.append(f"written in the newer format {recording.header.format}: what is unknown is shown raw")
     return OpenedRun(path, recording.header, recording.events, notices=notices, damaged=damage[0] if damage else None)
+
+
+def _is_foreign(path: Path) -> bool:
+    try:
+        if not path.is_file():
+            # also a pipe, which would never end; the reader says what is wrong with the path, in one line
+            return False
+        with path.open("rb") as file:
+            return not looks_like_recording(file.read(SNIFFED_BYTES))
+    except (OSError, ValueError):
+        return False
 
 
 def _open_foreign(path: Path) -> OpenedRun:

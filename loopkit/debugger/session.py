@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from loopkit.debugger.arguments import read_arguments
+from loopkit.debugger.display import one_line
 from loopkit.debugger.recorded import OpenedRun, open_recording
 from loopkit.debugger.status import Mode, PendingDecision, Status, definition_of, pending_decision, status_of
 from loopkit.debugger.timeline import Timeline, task_text
@@ -111,7 +114,12 @@ class Session:
         return self.recorded_events or tuple(self._events)
 
     def on_change(self, wake: Callable[[], None]) -> None:
-        """Have `wake` called from the run's thread when `poll` has something new; it must not block or raise."""
+        """Have `wake` called when `poll` has something new.
+
+        Args:
+            wake: called from the run's thread, or from one that decides or stops; it must not block. One that raises
+                is not called again.
+        """
         if self._live is not None:
             self._live.on_change(wake)
 
@@ -129,9 +137,10 @@ class Session:
         """Return where the run stands."""
         now = self.timeline.t if self._live is None else self._live.now
         status = status_of(self.timeline, self.mode, now, None if self.path is None else str(self.path))
-        if self._live is not None and self._live.ended and not self.timeline.ended:
+        live = self._live
+        if live is not None and live.ended and not live.has_news and not self.timeline.ended:
             # the run broke outside its loop, for instance because its recording could not be written
-            return replace(status, state="failed", waits_for="")
+            return replace(status, state="failed", waits_for="", elapsed=self.timeline.t)
         return status
 
     def pending(self) -> list[PendingDecision]:
@@ -161,33 +170,17 @@ class Session:
             if found is not None:
                 return found
         key = json.dumps([tool.name, tool.parameters], sort_keys=True, default=str)
-        return self._checks.setdefault(key, SchemaCheck(tool.parameters)).problems(arguments)
+        if key not in self._checks:
+            self._checks[key] = SchemaCheck(tool.parameters)
+        return self._checks[key].problems(arguments)
 
     def parse_arguments(self, call: str, text: str) -> tuple[dict[str, Any] | None, tuple[Problem, ...]]:
         """Return the arguments that a text says, or None, and what is wrong with them.
 
         A syntax error's path is its line and column, such as `line 2, column 7`.
         """
-        repeated: list[str] = []
-
-        def without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-            value = dict(pairs)
-            if len(value) < len(pairs):
-                names = [name for name, _ in pairs]
-                repeated.extend(sorted({name for name in names if names.count(name) > 1}))
-            return value
-
-        try:
-            arguments = json.loads(text, object_pairs_hook=without_repeats)
-        except json.JSONDecodeError as error:
-            return None, (Problem(f"line {error.lineno}, column {error.colno}", f"not JSON: {error.msg}"),)
-        except (ValueError, RecursionError) as error:
-            return None, (Problem("$", f"not JSON: {error}"),)
-        if not isinstance(arguments, dict):
-            return None, (Problem("$", "the arguments must be a JSON object, such as {}"),)
-        if repeated:
-            return None, tuple(Problem(f"$.{name}", "stands here more than once") for name in repeated)
-        return arguments, self.validate(call, arguments)
+        arguments, problems = read_arguments(text)
+        return arguments, problems or self.validate(call, arguments)
 
     # ── decisions: each raises DecisionNotAccepted, in one line, when it comes late, twice or doesn't fit ────────────
 
@@ -201,16 +194,21 @@ class Session:
 
     def edit(self, call: str, version: int, arguments: dict[str, Any]) -> None:
         """Let a call run with other arguments."""
-        self._decide(call, version, Modify(arguments))
+        # a copy: what was decided on stays, whatever the caller does to theirs (spec/faults.md d15)
+        self._decide(call, version, Modify(deepcopy(arguments)))
 
     def respond(self, call: str, version: int, output: str, is_error: bool = False) -> None:
         """Answer a call in its tool's place."""
+        if not isinstance(output, str):
+            raise DecisionNotAccepted(f"the answer in a tool's place is text, not {type(output).__name__}")
         self._decide(call, version, Respond(output, is_error))
 
     def _decide(self, call: str, version: int, decision: ToolApproval) -> None:
         node = self.timeline.calls.get(call)
-        if self._live is None or node is None:
+        if self._live is None:
             raise DecisionNotAccepted("there is nothing to decide in a recording: fork it to go on from here")
+        if node is None:
+            raise DecisionNotAccepted(f"there is no call {one_line(call, 80)} in this run")
         self._live.decide_call(node.loop.path, call, version, decision)
 
     # ── commands; they do nothing on a recording ─────────────────────────────────────────────────────────────────────

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -106,10 +107,11 @@ def pending_decision(call: CallNode) -> PendingDecision:
         agents=agents_path(call.loop),
         iteration=call.iteration.number,
         name=call.name,
-        arguments=dict(call.arguments),
+        # copies: an editor may change them, what is recorded and what the model sees stays (spec/faults.md d15)
+        arguments=deepcopy(dict(call.arguments)),
         raw_arguments=call.raw_arguments,
         description="" if tool is None else tool.description,
-        schema={} if tool is None else dict(tool.parameters),
+        schema={} if tool is None else deepcopy(dict(tool.parameters)),
         side_effect=None if tool is None else tool.side_effect,
         problems=call.problems,
         since=call.requested_at or 0.0,
@@ -129,13 +131,19 @@ def status_of(timeline: Timeline, mode: Mode, now: float, recording: str | None)
         state=state,
         waits_for=waits_for(timeline) if state in ("running", "waiting", "paused") else "",
         iteration=len(root.iterations) if root else 0,
-        max_iterations=root.started.configuration.get("max_iterations") if root else None,
+        max_iterations=_limit(root),
         agents=len(timeline.loops),
         usage=timeline.usage if root else NO_USAGE,
         elapsed=timeline.t if mode == "recorded" or timeline.ended else now,
         waited=timeline.waiting_seconds(None if mode == "recorded" or timeline.ended else now),
         recording=recording,
     )
+
+
+def _limit(root: LoopNode | None) -> int | None:
+    # a recording from elsewhere may hold anything there
+    limit = None if root is None else root.started.configuration.get("max_iterations")
+    return limit if isinstance(limit, int) else None
 
 
 def _state(timeline: Timeline, mode: Mode) -> RunState:
@@ -161,9 +169,11 @@ def waits_for(timeline: Timeline) -> str:
     for loop in timeline.paused:
         where, _, kind = (loop.paused_at or "").rpartition(".")
         place = (
-            f"iteration {where.rpartition('/')[2]}" if kind in ("request", "response") else _call_words(timeline, where)
+            f"iteration {one_line(where.rpartition('/')[2], 12)}"
+            if kind in ("request", "response")
+            else _call_words(timeline, where)
         )
-        return f"you: paused {_GATE_WORDS.get(kind, kind)} of {place} ({agents_text(loop)})"
+        return f"you: paused {_GATE_WORDS.get(kind, 'at a gate')} of {place} ({agents_text(loop)})"
     for loop in reversed(timeline.open_loops):
         running = [call for call in _last_calls(loop) if call.status is CallStatus.RUNNING]
         if running:
@@ -179,4 +189,4 @@ def _last_calls(loop: LoopNode) -> list[CallNode]:
 
 def _call_words(timeline: Timeline, key: str) -> str:
     call = timeline.calls.get(key)
-    return key if call is None else one_line(call.name, 40)
+    return one_line(key if call is None else call.name, 40)

@@ -178,10 +178,14 @@ class Run:
         self.open_runs += 1
         return e.child_path(call, driver.next_ordinal(call))
 
-    def close(self) -> None:
-        """Close the recording; while abandoned handlers still run it stays open for their late ends (spec/loop.md 9.3)."""
+    def close(self, *, await_late_ends: bool = True) -> None:
+        """Close the recording; while abandoned handlers still run it stays open for their late ends (spec/loop.md 9.3).
+
+        Args:
+            await_late_ends: False gives these ends up.
+        """
         with self.lock:
-            if self.closed or (self.late_handlers and self.broken is None):
+            if self.closed or (await_late_ends and self.late_handlers and self.broken is None):
                 return
             self.closed = True
             if self.recorder is not None:

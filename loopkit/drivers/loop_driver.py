@@ -243,18 +243,22 @@ class LoopDriver:
                 self._tasks.group = group
                 if self.config.timeout_seconds:
                     group.start_soon(self._watch_timeout)
-                try:
-                    await self._drive_effects()
-                except BaseException as error:
-                    self.stop("caller", type(error).__name__ if isinstance(error, Exception) else None)
-                    raise
-                finally:
-                    group.cancel_scope.cancel()
+                # a child task, so that a cancellation of the caller's own task comes in through the group's scope
+                group.start_soon(self._drive_to_end, group.cancel_scope)
         except BaseExceptionGroup as group_error:
             raise _plain(group_error) from None
         finally:
             self._tasks.group = None
             self.run.drivers.discard(self)
+
+    async def _drive_to_end(self, scope: anyio.CancelScope) -> None:
+        try:
+            await self._drive_effects()
+        except BaseException as error:
+            self.stop("caller", type(error).__name__ if isinstance(error, Exception) else None)
+            raise
+        finally:
+            scope.cancel()
 
     async def _drive_effects(self) -> None:
         with self.run.lock:

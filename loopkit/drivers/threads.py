@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import queue
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable
-from contextvars import copy_context
+from contextvars import Context, copy_context
 from typing import Any
 
 import anyio
@@ -78,6 +79,16 @@ class _Outcome:
             return self.ended
 
 
+def _context_beside_event_loops() -> Context:
+    """Return a copy of the context in which the thread may run an event loop of its own, as `Agent.run_sync` does."""
+    context = copy_context()
+    if "sniffio" in sys.modules:
+        import sniffio  # noqa: PLC0415  # only where an event loop has loaded it
+
+        context.run(sniffio.current_async_library_cvar.set, None)
+    return context
+
+
 async def run_in_thread(function: Callable[[], Any], ended_late: Callable[[BaseException | None], None]) -> Any:
     """Run a function in a worker thread with the caller's context variables (spec/loop.md 9.4).
 
@@ -92,7 +103,7 @@ async def run_in_thread(function: Callable[[], Any], ended_late: Callable[[BaseE
     outcome = _Outcome()
     done = anyio.Event()
     wake = current_waker()
-    context = copy_context()
+    context = _context_beside_event_loops()
 
     def job() -> None:
         try:

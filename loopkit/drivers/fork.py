@@ -17,16 +17,16 @@ from loopkit.core.history import INTERRUPTED_CALL
 from loopkit.core.loop import LoopCore, fold
 from loopkit.core.state import AskDecision, CallPhase, Effect, LoopState, Phase, RunTool
 from loopkit.drivers.parts import LoopParts
-from loopkit.drivers.performing import verdict_on
 from loopkit.drivers.prepared import RecordedAnswers
 from loopkit.drivers.result import ToolLoopResult
 from loopkit.drivers.run import Run, Watcher, new_header
-from loopkit.drivers.tool_loop import continue_root
+from loopkit.drivers.tool_loop import DriverMade, continue_root
 from loopkit.errors import UserError
 from loopkit.events import Event
 from loopkit.outcomes import Modify, ToolApproval
 from loopkit.recording.reader import Recording, read_recording, require_sound
 from loopkit.recording.writer import Recorder
+from loopkit.tools.checks import SchemaCheck
 
 
 @dataclass(frozen=True)
@@ -36,14 +36,14 @@ class ForkPoint:
     Args:
         prefix: the events that are copied.
         loop: path of the loop that goes on there.
-        call: the call that is decided otherwise, or None to go on unchanged.
-        decision: what is decided on it.
+        call: the call whose decision comes next there, or None.
+        decided: that decision; None asks for it again.
     """
 
     prefix: tuple[Event, ...]
     loop: str
     call: str | None = None
-    decision: ToolApproval | None = None
+    decided: e.Decided | None = None
 
 
 async def fork(
@@ -54,6 +54,7 @@ async def fork(
     agent: Any,
     recorder: Recorder,
     watcher: Watcher | None = None,
+    driver_made: DriverMade | None = None,
 ) -> ToolLoopResult:
     """Go on from a place in a recording, with an agent's model and tools live from there.
 
@@ -64,6 +65,7 @@ async def fork(
         agent: today's agent; its `parts` make the root loop.
         recorder: where the fork is kept.
         watcher: decides on later calls; None approves them.
+        driver_made: called with the root's driver before anything goes on.
 
     Raises:
         RecordingError: the parent can't be used.
@@ -74,12 +76,12 @@ async def fork(
     point = find_fork_point(parent, at, edit)
     run = _forked_run(parent, point, recorder, watcher)
     parts: LoopParts = agent.parts(())
-    run.prepared = _ForkAnswers(parent.events, point, run.inherited, parts)
+    run.prepared = _ForkAnswers(parent.events, point, run.inherited)
     run.max_runs = parts.config.max_runs
     run.max_concurrent_runs = parts.config.max_concurrent_runs
     _leave_gates(run, point.loop)
     _close_orphans(run, point.loop)
-    return await continue_root(run, parts)
+    return await continue_root(run, parts, driver_made=driver_made)
 
 
 def find_fork_point(parent: Recording, at: int | str, edit: ToolApproval | None) -> ForkPoint:
@@ -108,19 +110,32 @@ def find_fork_point(parent: Recording, at: int | str, edit: ToolApproval | None)
 
 
 def _at_call(parent: Recording, call: str, edit: ToolApproval | None) -> ForkPoint:
-    for event in parent.events:
+    events = parent.events
+    for event in events:
         if isinstance(event.fact, e.Decided | e.DecisionExpired) and event.fact.call == call:
-            return ForkPoint(parent.events[: event.seq - 1], event.loop, call, edit or _recorded_decision(event.fact))
-    pending = [ev for ev in parent.events if isinstance(ev.fact, e.DecisionRequested) and ev.fact.call == call]
-    if pending and fold(parent.events)[pending[0].loop].call_state(call) is not None:
-        return ForkPoint(parent.events, pending[0].loop, call, edit)
-    known = [ev.fact.call for ev in parent.events if isinstance(ev.fact, e.Decided)]
+            prefix = events[: event.seq - 1]
+            recorded = event.fact if isinstance(event.fact, e.Decided) else None
+            return ForkPoint(prefix, event.loop, call, recorded if edit is None else _edited(prefix, event, call, edit))
+    for event in events:
+        if isinstance(event.fact, e.DecisionRequested) and event.fact.call == call:
+            if fold(events)[event.loop].call_state(call) is None:
+                break
+            return ForkPoint(events, event.loop, call, None if edit is None else _edited(events, event, call, edit))
+    known = [event.fact.call for event in events if isinstance(event.fact, e.Decided)]
     shown = ", ".join(known[:8]) + (" …" if len(known) > 8 else "")
     raise UserError(f"nothing was decided on a call {call!r} in {parent.path}; decided calls: {shown or 'none'}")
 
 
-def _recorded_decision(fact: e.Decided | e.DecisionExpired) -> ToolApproval | None:
-    return fact.decision if isinstance(fact, e.Decided) else None
+def _edited(prefix: Sequence[Event], event: Event, call: str, edit: ToolApproval) -> e.Decided:
+    state = fold(prefix)[event.loop]
+    asked = state.call_state(call)
+    assert asked is not None
+    tool = state.tools.get(asked.call.name)
+    if isinstance(edit, Modify) and tool is not None:
+        problems = SchemaCheck(tool.parameters).problems(edit.arguments)
+        if problems:
+            raise UserError(f"the arguments don't fit {tool.name}: {'; '.join(str(problem) for problem in problems)}")
+    return e.Decided(call, asked.version, edit, "person")
 
 
 def _forked_run(parent: Recording, point: ForkPoint, recorder: Recorder, watcher: Watcher | None) -> Run:
@@ -179,15 +194,17 @@ def _close_orphans(run: Run, loop: str) -> None:
         run.inherited[path] = orphan.core.state
 
 
+def _is_no_result(recorded: e.Input | None) -> bool:
+    """Say whether a call has no end in the parent, or was only given up because its loop was stopped."""
+    return recorded is None or (isinstance(recorded, e.ToolAbandoned) and recorded.content is None)
+
+
 class _ForkAnswers:
     """What a fork knows beforehand: the changed decision, and what the siblings of the cut did in the parent."""
 
-    def __init__(
-        self, events: Sequence[Event], point: ForkPoint, states: dict[str, LoopState], parts: LoopParts
-    ) -> None:
+    def __init__(self, events: Sequence[Event], point: ForkPoint, states: dict[str, LoopState]) -> None:
         self._recorded = RecordedAnswers(events, live_tools=False, ask_again=False)
         self._point = point
-        self._parts = parts
         self._siblings = {
             (path, call.key) for path, state in states.items() if state.finished is None for call in state.calls
         }
@@ -199,25 +216,14 @@ class _ForkAnswers:
         if not isinstance(effect, (AskDecision, RunTool)) or (loop, effect.call) not in self._siblings:
             return None
         if effect.call == self._point.call:
-            return self._changed(effect) if isinstance(effect, AskDecision) else None
+            return self._point.decided if isinstance(effect, AskDecision) else None
         if isinstance(effect, RunTool) and f"{effect.call}#" in f"{self._point.loop}#":
             # the way to the cut leads through this handler
             return None
         recorded = self._recorded.recorded(loop, effect)
-        if recorded is not None or isinstance(effect, AskDecision):
+        if isinstance(effect, AskDecision) or not _is_no_result(recorded):
             return recorded
         tool = self._tools[loop].get(self._names[effect.call])
         if tool is not None and tool.side_effect in ("read", "idempotent"):
             return None
         return e.ToolAbandoned(effect.call, "fork", INTERRUPTED_CALL)
-
-    def _changed(self, effect: AskDecision) -> e.Input | None:
-        decision = self._point.decision
-        if decision is None:
-            return None
-        verdict = e.CallVerdict()
-        if isinstance(decision, Modify):
-            verdict = verdict_on(self._parts.registry, self._names[effect.call], decision.arguments)
-            if verdict.problems:
-                raise UserError("; ".join(f"{problem.path}: {problem.message}" for problem in verdict.problems))
-        return e.Decided(effect.call, effect.version, decision, "person", verdict)

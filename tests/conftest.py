@@ -19,3 +19,11 @@ def anyio_backend(request: pytest.FixtureRequest) -> str:
 def _no_network_beyond_loopback() -> Iterator[None]:
     with no_network(allow_loopback=True):
         yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _recordings_of_tests_stay_apart(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Runs that tests start, in processes of their own too, are never kept in the person's own folder."""
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("LOOPKIT_RECORDINGS", str(tmp_path_factory.mktemp("recordings")))
+        yield

@@ -28,6 +28,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     change.add_argument("--arguments", metavar="JSON", help="the call runs with these arguments")
     change.add_argument("--result", metavar="TEXT", help="the model gets this text in the tool's place")
     parser.add_argument("--error", action="store_true", help="with --result: it is an error")
+    parser.add_argument(
+        "--later-calls",
+        choices=("read-only", "all", "none"),
+        default="read-only",
+        help="which calls after the change run: those of tools declared to only read (default), all, or none",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -39,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
 
     agent = load_agent(options.agent)
     output = Path(options.output) if options.output else new_recording_path(f"{agent.name}-fork")
-    path = fork_file(Path(options.file), _place(options.at), edit, agent, output)
+    path = fork_file(Path(options.file), _place(options.at), edit, agent, output, approve=options.later_calls)
     print(visible(str(path)))
     return 0
 

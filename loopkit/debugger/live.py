@@ -6,7 +6,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeGuard
 
 import anyio
 
@@ -114,7 +114,12 @@ class LiveRun:
             decided = self._policy.decide(call.call, driver.core.state.tools.get(call.call.name))
         except Exception:  # noqa: BLE001  # a broken rule asks
             return None
-        return decided if _is_decision(decided) else None
+        if not _is_decision(decided):
+            return None
+        if isinstance(decided[0], Modify):
+            fits = not self._problems_of_edit(driver.path, call.call.name, decided[0].arguments)
+            return decided if fits else None
+        return decided
 
     def happened(self, event: e.Event) -> None:
         """Queue an event for `take`."""
@@ -208,6 +213,8 @@ class LiveRun:
         if found is not None:
             return found
         # there is no schema for a tool that isn't there, but the recording takes nothing else than JSON
+        if not isinstance(arguments, dict):
+            return (Problem("$", "the arguments must be a JSON object"),)
         problem = json_problem(arguments)
         return () if problem is None else (problem,)
 
@@ -252,7 +259,7 @@ class LiveRun:
             return next((driver for driver in list(self._run.drivers) if driver.path == loop), None)
 
 
-def _is_decision(decided: object) -> bool:
+def _is_decision(decided: object) -> TypeGuard[tuple[ToolApproval, str]]:
     match decided:
         case (Approve() | Deny() | Modify() | Respond(), str()):
             return True

@@ -8,8 +8,8 @@ import pytest
 
 from loopkit import events as e
 from loopkit.debugger.display import visible
-from loopkit.debugger.nodes import LoopNode, RowKind
-from loopkit.debugger.rows import MARKS, CallStatus, reason_text, row_text, seconds_text, tokens_text
+from loopkit.debugger.nodes import CallStatus, LoopNode, RowKind
+from loopkit.debugger.rows import MARKS, reason_text, row_text, seconds_text, tokens_text
 from loopkit.debugger.timeline import Timeline
 from loopkit.messages import Message, Refusal, ToolCall, Usage
 from loopkit.outcomes import (

@@ -11,6 +11,7 @@ from jsonschema import Draft202012Validator
 from loopkit.core.depth import LoopContext, LoopDepth
 from loopkit.errors import AgentBuildError
 from loopkit.tools.schema import function_schema
+from tests.tools.test_schema import ORIGIN, Colour, Point
 
 
 def test_parameters_take_words_defaults_and_requirement_from_the_function() -> None:

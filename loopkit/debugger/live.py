@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal, TypeAlias, TypeGuard
 
@@ -19,7 +20,7 @@ from loopkit.drivers.loop_driver import LoopDriver
 from loopkit.drivers.result import ToolLoopResult
 from loopkit.drivers.run import Run, new_header
 from loopkit.drivers.tool_loop import run_root
-from loopkit.errors import DecisionNotAccepted
+from loopkit.errors import DecisionNotAccepted, RecordingError
 from loopkit.messages import Problem
 from loopkit.outcomes import Approve, Deny, Modify, Respond, ToolApproval
 from loopkit.providers.protocol import Delta, TextDelta
@@ -206,7 +207,10 @@ class LiveRun:
             state = driver.core.state.call_state(call)
             name = "" if state is None else state.call.name
             verdict = e.CallVerdict(self._problems_of_edit(loop, name, decision.arguments))
-        driver.decide(call, version, decision, PERSON, verdict)
+        try:
+            driver.decide(call, version, decision, PERSON, verdict)
+        except RecordingError as error:
+            raise DecisionNotAccepted(f"the run has ended, its recording can't be written: {error}") from None
 
     def _problems_of_edit(self, loop: str, tool: str, arguments: object) -> tuple[Problem, ...]:
         found = self.problems(loop, tool, arguments)
@@ -221,7 +225,7 @@ class LiveRun:
     def step(self, stepping: Stepping) -> None:
         """Go on from every gate that a loop stands at, up to where `stepping` says."""
         self._stepping = stepping
-        with self._run.lock:
+        with self._run.lock, suppress(RecordingError):
             for driver in list(self._run.drivers):
                 gate = driver.core.state.paused
                 if gate is not None:
@@ -240,7 +244,9 @@ class LiveRun:
 
     def _stop_root(self, reason: str | None) -> None:
         if self._root is not None:
-            self._root.stop(PERSON, reason)
+            # where the recording can't be written the run has ended with that, and `error` says so
+            with suppress(RecordingError):
+                self._root.stop(PERSON, reason)
 
     def wait(self, timeout: float | None) -> bool:
         """Wait for the run's end; return whether it has ended."""

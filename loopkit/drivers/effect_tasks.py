@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Awaitable, Callable
+from contextvars import copy_context
 from typing import Any
 
 import anyio
@@ -37,6 +38,7 @@ class EffectTasks:
         self._wants = wants
         self._perform = perform
         self._thread = threading.get_ident()
+        self._context = copy_context()
         self._issued: frozenset[Effect] = frozenset()
         self._scopes: dict[Effect, anyio.CancelScope] = {}
         self._changed = anyio.Event()
@@ -84,7 +86,13 @@ class EffectTasks:
             self._driving_task_is_free = False
             self._inline = effect
         elif self.group is not None:
-            self.group.start_soon(self._run, effect, False)
+            # what posts may run anywhere: in a person's thread, or in the task of another call
+            self._context.copy().run(self.group.start_soon, self._run, effect, False)
+
+    def cancel(self) -> None:
+        """Cancel the driving task and all others; in the loop's own thread only."""
+        if self.group is not None:
+            self.group.cancel_scope.cancel()
 
     def signal(self) -> None:
         """Wake the driving task; in the loop's own thread only."""

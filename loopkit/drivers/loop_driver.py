@@ -7,6 +7,7 @@ and stops may come from any thread. Tasks are started in the loop's own event lo
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import anyio
 
@@ -17,10 +18,10 @@ from loopkit.core.state import AskDecision, CallPhase, Effect, Phase, ReadClock,
 from loopkit.drivers.effect_tasks import EffectTasks
 from loopkit.drivers.partial import PartialAnswer
 from loopkit.drivers.parts import LoopParts
-from loopkit.drivers.performing import perform
+from loopkit.drivers.performing import perform, verdict_on
 from loopkit.drivers.run import CallScope, Run
 from loopkit.drivers.stopwatch import LoopClock
-from loopkit.errors import DecisionNotAccepted
+from loopkit.errors import DecisionNotAccepted, RecordingError
 from loopkit.messages import Usage
 from loopkit.outcomes import Approve, Modify, ToolApproval
 from loopkit.providers.protocol import Delta
@@ -56,8 +57,9 @@ class LoopDriver:
         self._passed_gates: set[str] = set()
         self.partial = PartialAnswer()
         self._tasks = EffectTasks(run.lock, lambda: self.core.wants, self._perform)
-        self.clock = LoopClock(run.clock, self.config.timeout_seconds, self._tasks.wake)
-        self._timed: bool = self.config.timeout is not None or (self.parent is not None and self.parent._timed)
+        limit = self.config.timeout_seconds if core is None else core.state.rules.timeout
+        self.clock = LoopClock(run.clock, limit, self._tasks.wake)
+        self._timed: bool = limit is not None or (self.parent is not None and self.parent._timed)
 
     # ── inputs ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -79,6 +81,8 @@ class LoopDriver:
         with self.run.lock:
             if self.finished or (effect is not None and effect not in self.core.wants):
                 return False
+            if isinstance(effect, RunTool):
+                self._close_children(effect.call)
             self.run.append(self, fact)
             self.settle()
             return True
@@ -105,7 +109,9 @@ class LoopDriver:
         with self.run.lock:
             self.run.late_handlers -= 1
             if self.run.broken is None and not self.run.closed:
-                self.run.append(self, e.ToolEndedLate(call, outcome))
+                # the recorder's owner may have closed it; the handler's thread is no place to raise that
+                with suppress(RecordingError):
+                    self.run.append(self, e.ToolEndedLate(call, outcome))
             if not self.run.drivers:
                 self.run.close()
 
@@ -210,12 +216,15 @@ class LoopDriver:
         if decided is None:
             self._tasks.leave_open(effect)
             return None
-        return e.Decided(effect.call, effect.version, decided[0], decided[1])
+        verdict = e.CallVerdict()
+        if isinstance(decided[0], Modify):
+            verdict = verdict_on(self.registry, call.call.name, decided[0].arguments)
+        return e.Decided(effect.call, effect.version, decided[0], decided[1], verdict)
 
     def offer_to_watcher(self, effect: AskDecision) -> None:
         """Let whoever watches decide, after `on_tool_call` had nothing to say."""
         with self.run.lock:
-            decided = self._decision_of_watcher(effect)
+            decided = self._decision_of_watcher(effect) if effect in self.core.wants else None
             if decided is not None:
                 self.post(decided, effect)
 
@@ -225,9 +234,9 @@ class LoopDriver:
             if not self.finished:
                 self.settle()
 
-    def signal(self) -> None:
-        """Wake the task that drives, so that it sees a broken recording; from any thread."""
-        self._tasks.wake(self._tasks.signal)
+    def give_up(self) -> None:
+        """Cancel all that this loop does, since its recording broke; from any thread."""
+        self._tasks.wake(self._tasks.cancel)
 
     # ── the task that drives ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -241,12 +250,12 @@ class LoopDriver:
         try:
             async with anyio.create_task_group() as group:
                 self._tasks.group = group
-                if self.config.timeout_seconds:
+                if self.clock.limit:
                     group.start_soon(self._watch_timeout)
                 # a child task, so that a cancellation of the caller's own task comes in through the group's scope
                 group.start_soon(self._drive_to_end, group.cancel_scope)
         except BaseExceptionGroup as group_error:
-            raise _plain(group_error) from None
+            raise self.run.broken or _plain(group_error) from None
         finally:
             self._tasks.group = None
             self.run.drivers.discard(self)
@@ -310,9 +319,8 @@ class LoopDriver:
         with self.run.lock:
             if self.finished or self.run.broken is not None:
                 return
-            for children in list(self.children.values()):
-                for child in list(children):
-                    child.close(e.RunStopped("parent"), "parent ended")
+            for call_key in list(self.children):
+                self._close_children(call_key)
             self.run.append(self, trigger)
             state = self.core.state
             if state.phase is Phase.MODEL:
@@ -321,6 +329,11 @@ class LoopDriver:
                 if call.phase is CallPhase.RUNNING:
                     self.run.append(self, e.ToolAbandoned(call.key, cause))
             self.settle()
+
+    def _close_children(self, call: str) -> None:
+        """End the loops that a call started and that still go (spec/loop.md 7.4)."""
+        for child in list(self.children.get(call, ())):
+            child.close(e.RunStopped("parent"), "parent ended")
 
     def leave(self) -> None:
         """Take an ended loop out of the tree of open ones."""

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any
 
 import anyio
+from anyio import get_cancelled_exc_class
 
 from loopkit import events as e
 from loopkit.core.config import ApprovalContext, StopContext
 from loopkit.core.state import AskDecision, AskStopCondition, CallModel, Effect, RunTool
+from loopkit.drivers.cancelling import cancelled_by_whoever_waits
 from loopkit.drivers.result import response_of
 from loopkit.drivers.run import CallScope, current_call
 from loopkit.drivers.threads import run_in_thread
 from loopkit.errors import ProviderError
 from loopkit.messages import ChatResponse, JSONObject, ToolCall
-from loopkit.outcomes import Approve, Deny, Modify, Respond, Stop, ToolApproval
+from loopkit.outcomes import Approve, Continue, Deny, Modify, Respond, Stop, ToolApproval
 from loopkit.providers.protocol import ChatRequest, Delta
 from loopkit.tools.output import failure_text, output_text
 
@@ -48,7 +50,11 @@ def failure_of(error: BaseException) -> e.Failure:
     """Return an exception as the log keeps it."""
     if isinstance(error, ProviderError):
         return e.Failure(type(error).__name__, str(error), error.status, error.retry_after, error.request_id)
-    return e.Failure(type(error).__name__, str(error))
+    try:
+        words = str(error)
+    except Exception as broken:  # noqa: BLE001  # a tool's exception may not even be printable
+        words = f"its message can't be read ({type(broken).__name__})"
+    return e.Failure(type(error).__name__, words)
 
 
 def verdict_on(registry: ToolRegistry, name: str, arguments: JSONObject) -> e.CallVerdict:
@@ -76,12 +82,19 @@ async def _call_model(driver: LoopDriver, effect: CallModel, *, inline: bool) ->
         driver.streamed(delta)
 
     try:
-        response = await driver.provider.respond(request, emit)
-    except Exception as error:  # noqa: BLE001  # whatever a provider raises ends the loop with that exception (9.2)
-        driver.raised = error
-        driver.answer(e.ModelAttemptFailed(effect.attempt, failure_of(error)), effect, inline=inline)
+        reply = _reply(driver, await driver.provider.respond(request, emit), tuple(pieces))
+    except (Exception, get_cancelled_exc_class()) as error:  # whatever a provider raises ends the loop with it (9.2)
+        if cancelled_by_whoever_waits(error):
+            raise
+        _fail(driver, e.ModelAttemptFailed(effect.attempt, failure_of(error)), effect, error, inline=inline)
         return
-    driver.answer(_reply(driver, response, tuple(pieces)), effect, inline=inline)
+    driver.answer(reply, effect, inline=inline)
+
+
+def _fail(driver: LoopDriver, fact: e.Input, effect: Effect, error: BaseException, *, inline: bool) -> None:
+    """Post what ends the loop, and keep the exception itself if it is the one that does."""
+    if driver.answer(fact, effect, inline=inline):
+        driver.raised = error
 
 
 def _forces_tool(choice: object) -> bool:
@@ -108,8 +121,13 @@ def _reply(driver: LoopDriver, response: ChatResponse, pieces: tuple[float, ...]
 # ── callbacks ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+def takes_context(callback: Callable[..., Any]) -> bool:
+    """Say whether a callback has room for a second argument."""
+    return (_takes_two if isinstance(callback, Hashable) else _takes_two.__wrapped__)(callback)
+
+
 @functools.lru_cache(maxsize=64)
-def _takes_context(callback: Callable[..., Any]) -> bool:
+def _takes_two(callback: Callable[..., Any]) -> bool:
     try:
         parameters = inspect.signature(callback).parameters.values()
     except (TypeError, ValueError):
@@ -133,8 +151,7 @@ async def _ask_decision(driver: LoopDriver, effect: AskDecision, *, inline: bool
     try:
         approval = await ask_on_tool_call(driver.config.on_tool_call, call.call, context)
     except Exception as error:  # noqa: BLE001  # an exception in the callback ends the loop with it (4.4)
-        driver.raised = error
-        driver.answer(e.CallbackFailed("on_tool_call", failure_of(error)), effect, inline=inline)
+        _fail(driver, e.CallbackFailed("on_tool_call", failure_of(error)), effect, error, inline=inline)
         return
     if approval is None:
         driver.offer_to_watcher(effect)
@@ -151,7 +168,7 @@ async def ask_on_tool_call(callback: Any, call: ToolCall, context: ApprovalConte
     Raises:
         TypeError: it said something that is no approval.
     """
-    said = callback(call, context) if _takes_context(callback) else callback(call)
+    said = callback(call, context) if takes_context(callback) else callback(call)
     if inspect.isawaitable(said):
         said = await said
     if said is not None and not isinstance(said, (Approve, Deny, Modify, Respond)):
@@ -168,17 +185,24 @@ async def _ask_stop_condition(driver: LoopDriver, effect: AskStopCondition, *, i
     try:
         answer = await ask_stop_when(driver.config.stop_when, context)
     except Exception as error:  # noqa: BLE001  # an exception in the callback ends the loop with it
-        driver.raised = error
-        driver.answer(e.CallbackFailed("stop_when", failure_of(error)), effect, inline=inline)
+        _fail(driver, e.CallbackFailed("stop_when", failure_of(error)), effect, error, inline=inline)
         return
     driver.answer(answer, effect, inline=inline)
 
 
 async def ask_stop_when(callback: Any, context: StopContext) -> e.StopAnswered:
-    """Return what `stop_when` says of a response (spec/loop.md 3.8)."""
+    """Return what `stop_when` says of a response (spec/loop.md 3.8); None, as no callback at all, goes on.
+
+    Raises:
+        TypeError: it said something else.
+    """
+    if callback is None:
+        return e.StopAnswered(False)
     said = callback(context)
     if inspect.isawaitable(said):
         said = await said
+    if said is not None and not isinstance(said, (Stop, Continue)):
+        raise TypeError(f"stop_when must return Stop, Continue or None, not {said!r}")
     return e.StopAnswered(True, said.reason) if isinstance(said, Stop) else e.StopAnswered(False)
 
 
@@ -210,7 +234,9 @@ async def _outcome(driver: LoopDriver, effect: RunTool, tool: Tool, arguments: J
     try:
         value = await _call_handler(driver, effect, tool, arguments)
         content, is_error = output_text(value)
-    except (Exception, SystemExit) as error:  # noqa: BLE001  # a handler's exception is a result for the model (9.1)
+    except (Exception, SystemExit, get_cancelled_exc_class()) as error:  # a result for the model (9.1, 9.4)
+        if cancelled_by_whoever_waits(error):
+            raise
         if driver.config.maximum_consecutive_errors is not None:
             driver.tool_exceptions[effect.call] = error
         return e.ToolFailed(effect.call, failure_of(error), failure_text(error))
@@ -225,17 +251,7 @@ async def _call_handler(driver: LoopDriver, effect: RunTool, tool: Tool, argumen
     def ended_late(error: BaseException | None) -> None:
         driver.post_late(effect.call, "returned" if error is None else f"raised {type(error).__name__}")
 
-    running = True
-    try:
-        value = await run_in_thread(functools.partial(tool.function, **keywords), ended_late)
-        running = False
-    except (Exception, SystemExit):
-        running = False
-        raise
-    finally:
-        if running:
-            driver.expect_late_end()
-    return value
+    return await run_in_thread(functools.partial(tool.function, **keywords), driver.expect_late_end, ended_late)
 
 
 async def _watch_tool(driver: LoopDriver, effect: RunTool, seconds: float) -> None:

@@ -143,7 +143,7 @@ class Run:
             except BaseException as error:
                 self.broken = error
                 for other in self.drivers:
-                    other.signal()
+                    other.give_up()
                 raise
         self.seq += 1
         if isinstance(fact, e.ModelReplied) and fact.usage is not None:

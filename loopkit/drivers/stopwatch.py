@@ -62,8 +62,10 @@ class LoopClock:
             self._wake(self._started_again.set)
 
     def elapsed(self) -> float:
-        """Return the loop time in seconds, to the microsecond."""
-        return round(self.stopwatch.elapsed(), 6)
+        """Return the loop time in seconds, to the microsecond; never rounded to below a limit that is reached."""
+        seconds = self.stopwatch.elapsed()
+        reached = self.limit is not None and seconds >= self.limit
+        return seconds if reached else round(seconds, 6)
 
     def limit_passed(self) -> bool:
         """Say whether the limit is reached; while the clock stands still, `wait` then waits until it goes on."""

@@ -89,11 +89,14 @@ def _context_beside_event_loops() -> Context:
     return context
 
 
-async def run_in_thread(function: Callable[[], Any], ended_late: Callable[[BaseException | None], None]) -> Any:
+async def run_in_thread(
+    function: Callable[[], Any], left_behind: Callable[[], None], ended_late: Callable[[BaseException | None], None]
+) -> Any:
     """Run a function in a worker thread with the caller's context variables (spec/loop.md 9.4).
 
     Args:
         function: what to run.
+        left_behind: called when the caller is cancelled before the function ended.
         ended_late: called in the worker thread when the function ends after the caller was cancelled, with its
             exception or None.
 
@@ -119,6 +122,7 @@ async def run_in_thread(function: Callable[[], Any], ended_late: Callable[[BaseE
     try:
         await done.wait()
     except BaseException:
+        left_behind()
         if outcome.abandon():
             ended_late(outcome.error)
         raise

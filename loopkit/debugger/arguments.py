@@ -1,9 +1,10 @@
-"""Arguments as a person types them: JSON text with its mistakes named by their place."""
+"""Arguments for a person to change: copies to work on, and JSON text with its mistakes named by their place."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from loopkit.messages import Problem
@@ -40,6 +41,20 @@ def read_arguments(text: str) -> tuple[dict[str, Any] | None, tuple[Problem, ...
     if repeated:
         return None, tuple(Problem("$", f"{name!r} stands more than once in one object") for name in repeated)
     return arguments, ()
+
+
+def working_copy(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return arguments that share nothing with what is recorded and what the model sees (spec/faults.md d15, d16)."""
+    copy = dict(arguments)
+    rest: list[Any] = [copy]
+    # a model may nest as deep as JSON can be read, which is deeper than `deepcopy` goes
+    while rest:
+        holder = rest.pop()
+        for key, item in list(holder.items() if isinstance(holder, dict) else enumerate(holder)):
+            if isinstance(item, (Mapping, list, tuple)):
+                holder[key] = dict(item) if isinstance(item, Mapping) else list(item)
+                rest.append(holder[key])
+    return copy
 
 
 class _NotJson(ValueError):

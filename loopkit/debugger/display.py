@@ -87,7 +87,7 @@ def _json(value: Any, indent: int | None) -> str:
         return json.dumps(value, ensure_ascii=False, indent=indent, default=str)
     except (RecursionError, TypeError, ValueError) as error:
         # what never came through JSON: circular, too deep, keys or numbers that JSON doesn't have
-        return f"({type(value).__name__} that is no JSON: {error})"
+        return f"({type(value).__name__} that can't be shown as JSON: {error})"
 
 
 def _escape(match: re.Match[str]) -> str:

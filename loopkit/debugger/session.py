@@ -190,20 +190,25 @@ class Session:
 
     def deny(self, call: str, version: int, reason: str = "") -> None:
         """Refuse a call; the model gets the reason verbatim."""
+        _require(reason, str, "a reason is text")
         self._decide(call, version, Deny(reason) if reason else Deny())
 
     def edit(self, call: str, version: int, arguments: dict[str, Any]) -> None:
         """Let a call run with other arguments."""
-        # a copy: what was decided on stays, whatever the caller does to theirs (spec/faults.md d15)
-        self._decide(call, version, Modify(deepcopy(arguments)))
+        try:
+            # what was decided on stays, whatever the caller does to theirs (spec/faults.md d15)
+            own = deepcopy(arguments)
+        except Exception as error:  # noqa: BLE001  # of a class that can't be copied, or far too deep
+            raise DecisionNotAccepted(f"the arguments must be a JSON object ({type(error).__name__})") from None
+        self._decide(call, version, Modify(own))
 
     def respond(self, call: str, version: int, output: str, is_error: bool = False) -> None:
         """Answer a call in its tool's place."""
-        if not isinstance(output, str):
-            raise DecisionNotAccepted(f"the answer in a tool's place is text, not {type(output).__name__}")
-        self._decide(call, version, Respond(output, is_error))
+        _require(output, str, "the answer in a tool's place is text")
+        self._decide(call, version, Respond(output, bool(is_error)))
 
     def _decide(self, call: str, version: int, decision: ToolApproval) -> None:
+        _require(version, int, "the version of a call is a whole number")
         node = self.timeline.calls.get(call)
         if self._live is None:
             raise DecisionNotAccepted("there is nothing to decide in a recording: fork it to go on from here")
@@ -246,3 +251,9 @@ class Session:
         """Stop a live run and close its recording, within a few seconds; calling it again does nothing."""
         if self._live is not None:
             self._live.close()
+
+
+def _require(value: object, kind: type, words: str) -> None:
+    # what another kind would write into the recording, nothing could read again
+    if type(value) is not kind:
+        raise DecisionNotAccepted(f"{words}, not {type(value).__name__}")

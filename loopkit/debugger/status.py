@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from loopkit.debugger.arguments import working_copy
 from loopkit.debugger.display import one_line
 from loopkit.debugger.nodes import CallNode, CallStatus, LoopNode
 from loopkit.debugger.timeline import Timeline
@@ -107,11 +107,10 @@ def pending_decision(call: CallNode) -> PendingDecision:
         agents=agents_path(call.loop),
         iteration=call.iteration.number,
         name=call.name,
-        # copies: an editor may change them, what is recorded and what the model sees stays (spec/faults.md d15)
-        arguments=deepcopy(dict(call.arguments)),
+        arguments=working_copy(call.arguments),
         raw_arguments=call.raw_arguments,
         description="" if tool is None else tool.description,
-        schema={} if tool is None else deepcopy(dict(tool.parameters)),
+        schema={} if tool is None else working_copy(tool.parameters),
         side_effect=None if tool is None else tool.side_effect,
         problems=call.problems,
         since=call.requested_at or 0.0,

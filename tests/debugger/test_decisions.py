@@ -11,6 +11,7 @@ import pytest
 from loopkit import Agent, ScriptedProvider, ToolCall, tool, tool_loop
 from loopkit import events as e
 from loopkit.debugger.nodes import CallStatus
+from loopkit.debugger.rows import row_text
 from loopkit.debugger.session import Session
 from loopkit.errors import DecisionNotAccepted
 from loopkit.messages import Problem, ToolDefinition
@@ -113,12 +114,22 @@ def test_a_call_of_an_unknown_tool_takes_nothing_but_json(arguments: Any, path: 
     assert_sound(session)
 
 
-@pytest.mark.parametrize("output", [None, 5, {"x": 1}])
-def test_an_answer_in_a_tools_place_is_text(output: Any, path: Path) -> None:
+@pytest.mark.parametrize(
+    ("decide", "words"),
+    [
+        (lambda s, c: s.respond(c, 1, None), "is text, not NoneType"),
+        (lambda s, c: s.respond(c, 1, {"x": 1}), "is text, not dict"),
+        (lambda s, c: s.deny(c, 1, 5), "a reason is text, not int"),
+        (lambda s, c: s.approve(c, "1"), "a whole number, not str"),
+        (lambda s, c: s.approve(c, True), "a whole number, not bool"),
+    ],
+)
+def test_what_no_recording_could_hold_is_refused(decide: Any, words: str, path: Path) -> None:
+    """Decisions come from editors, browsers and notebooks; a file that can't be read again helps nobody."""
     with started([SUM, "done"], path) as (session, eyes):
         (one,) = eyes.until_pending()
-        with pytest.raises(DecisionNotAccepted, match="is text, not"):
-            session.respond(one.call, one.version, output)
+        with pytest.raises(DecisionNotAccepted, match=words):
+            decide(session, one.call)
         session.respond(one.call, one.version, "\ud800 odd")
         eyes.until_ended()
     assert_sound(session)
@@ -142,6 +153,32 @@ def test_what_was_decided_on_stays_when_its_parts_are_changed(path: Path) -> Non
         eyes.until_ended()
         call = session.timeline.calls[one.call]
         assert (call.content, call.edited_arguments, call.arguments) == ("3", {"numbers": [1, 2]}, {"numbers": [1]})
+    assert_sound(session)
+
+
+def nested(depth: int) -> list[Any]:
+    value: list[Any] = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+def test_arguments_as_deep_as_json_can_be_are_shown_and_refused(path: Path) -> None:
+    """The model is told, the person sees it coming, nothing breaks (spec/loop.md 9.1)."""
+    call = ToolCall("c", "add", {"a": nested(900), "b": 1})
+    with started([call, "done"], path) as (session, eyes):
+        (one,) = eyes.until_pending()
+        assert "nested deeper than 100 levels" in one.problems[0].message
+        assert session.validate(one.call, one.arguments) == one.problems
+        for depth in (500, 100_000):
+            with pytest.raises(DecisionNotAccepted):
+                session.edit(one.call, one.version, {"a": nested(depth), "b": 1})
+        with pytest.raises(DecisionNotAccepted, match="must be a JSON object"):
+            session.edit(one.call, one.version, {"a": (n for n in [1]), "b": 1})
+        session.approve(one.call, one.version)
+        eyes.until_ended()
+        assert session.timeline.calls[one.call].status is CallStatus.REFUSED
+        assert row_text(session.timeline.rows[2]).state == "invalid arguments"
     assert_sound(session)
 
 

@@ -118,8 +118,8 @@ def test_json_text_of_what_is_no_json_is_a_sentence() -> None:
     circle: list[object] = []
     circle.append(circle)
     for value in (deep, circle, {(1, 2): 3}, 10**5000):
-        assert "no JSON" in json_text(value)
-        assert "no JSON" in arguments_line({"a": value})
+        assert "can't be shown as JSON" in json_text(value)
+        assert "can't be shown as JSON" in arguments_line({"a": value})
     while isinstance(deep, list):  # taken apart by hand: freeing it in one go is deep, too
         deep = deep.pop()
 

@@ -12,7 +12,8 @@ import re
 import socket
 import ssl
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit, urlunsplit
 
@@ -24,7 +25,11 @@ _REFUSED = "connection refused"
 _RETRYABLE = (408, 409, 425, 429)
 _LONGEST = 400
 _KEY_LIKE = re.compile(r"\b(sk|pk|rk|key|Bearer)[-_ ][A-Za-z0-9_*.-]{8,}")
-_HISTORY_PLACE = re.compile(r"messages\W{0,3}(\d+)")
+_HISTORY_PLACE = re.compile(r"\b(?:messages\W{0,3}|input\[)(\d+)")
+_ADVICE_TO_RETRY = {"true": True, "false": False}
+_LASTING_CODE = re.compile(
+    "quota|billing|invalid_|unsupported_|not_found|permission|authentication|too_large|context_length|policy|image"
+)
 
 
 def public_url(url: str) -> str:
@@ -41,75 +46,96 @@ def cleaned(text: str, secrets: Iterable[str]) -> str:
     return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"
 
 
+@dataclass(frozen=True)
+class Server:
+    """What an error message may say of a server, and what it must not.
+
+    Args:
+        address: the base URL without secrets.
+        path: what follows the base URL.
+        base_name: the environment variable of the base URL.
+        key_name: the environment variable of the key.
+        secrets: what is taken out of whatever the server says.
+    """
+
+    address: str
+    path: str
+    base_name: str
+    key_name: str
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+
+
 def refusal(
     status: int,
     headers: Mapping[str, str],
     body: str,
+    server: Server,
     *,
-    server: str,
-    key_name: str,
     messages: Sequence[Message],
-    secrets: Iterable[str] = (),
+    entries_at: Callable[[int], Iterable[int]],
 ) -> ProviderError:
     """Build the error for an HTTP answer that is no success.
 
     Args:
         headers: with names in lower case.
         body: its text, or the beginning of it.
-        server: the address without secrets.
-        key_name: the environment variable that holds the key.
         messages: the history that was sent; a 400 names the entry that it is about (spec/faults.md a39).
+        entries_at: which entries of the history stand in one of the request's, both counted from 0.
     """
     said, code = _said(body)
-    told = f": {cleaned(said, secrets)}" if said else ""
-    advice = _advice(status, headers, key_name, secrets) + _named_entry(said, messages)
+    told = f": {cleaned(said, server.secrets)}" if said else ""
+    advice = _advice(status, headers, server) + _named_entry(said, messages, entries_at)
+    told_to_retry = _ADVICE_TO_RETRY.get(headers.get("x-should-retry", "").lower())
     return ProviderError(
-        f"{server} answered {status}{told}{advice}",
+        f"{server.address} answered {status}{told}{advice}",
         status=status,
         retry_after=retry_after(headers),
-        request_id=headers.get("x-request-id"),
+        request_id=request_id(headers),
         # a used-up quota is a 429 that waiting does not mend
-        retryable=(status in _RETRYABLE or status >= 500) and code != "insufficient_quota",
+        retryable=told_to_retry
+        if told_to_retry is not None
+        else (status in _RETRYABLE or status >= 500) and code != "insufficient_quota",
     )
 
 
-def error_in_answer(
-    body: object, headers: Mapping[str, str], *, server: str, secrets: Iterable[str] = ()
-) -> ProviderError:
+def error_in_answer(body: object, headers: Mapping[str, str], server: Server) -> ProviderError:
     """Build the error for one that came inside an answer of status 200."""
     said, code = _said(json.dumps(body))
     status = int(code) if code.isdecimal() and 400 <= int(code) < 600 else None
     lasting = status is not None and status not in _RETRYABLE and status < 500
     return ProviderError(
-        f"{server} broke off its answer with an error: {cleaned(said or 'no reason given', secrets)}",
+        f"{server.address} broke off its answer with an error: {cleaned(said or 'no reason given', server.secrets)}",
         status=status,
-        request_id=headers.get("x-request-id"),
-        retryable=not lasting and code not in ("insufficient_quota", "invalid_request_error"),
+        request_id=request_id(headers),
+        retryable=not lasting and _LASTING_CODE.search(code) is None,
     )
 
 
-def unreachable(
-    error: BaseException, *, server: str, base_name: str, seconds: float, secrets: Iterable[str] = ()
-) -> ProviderError:
+def unreachable(error: BaseException, server: Server, *, seconds: float) -> ProviderError:
     """Build the error for a request that got no whole answer.
 
     Args:
-        base_name: the environment variable that holds the address.
         seconds: the time limit that was set.
     """
     kind = type(error).__name__
-    cause = cleaned(_cause(error), secrets)
+    cause = cleaned(_cause(error), server.secrets)
     if kind == "ConnectTimeout":
         waited = min(seconds, LONGEST_CONNECT)
-        message = f"can't reach {server} (no answer for {waited:g} s): is the address right? set {base_name}"
+        doubt = "is the address right"
+        message = f"can't reach {server.address} (no answer for {waited:g} s): {doubt}? set {server.base_name}"
     elif kind.endswith("Timeout"):
-        message = f"no word from {server} for {seconds:g} s: is it overloaded? give it a longer timeout="
+        message = f"no word from {server.address} for {seconds:g} s: is it overloaded? give it a longer timeout="
     elif kind in ("ConnectError", "UnsupportedProtocol", "ProxyError", "InvalidURL"):
-        question = "is the server running" if cause == _REFUSED else "is the address right"
-        message = f"can't reach {server} ({cause}): {question}? set {base_name}"
+        doubt = "is the server running" if cause == _REFUSED else "is the address right"
+        message = f"can't reach {server.address} ({cause}): {doubt}? set {server.base_name}"
     else:
-        message = f"the connection to {server} broke before the answer was whole ({cause})"
+        message = f"the connection to {server.address} broke before the answer was whole ({cause})"
     return ProviderError(message, retryable=kind not in ("UnsupportedProtocol", "InvalidURL"))
+
+
+def request_id(headers: Mapping[str, str]) -> str | None:
+    """Return the id that the server gave the request, or None."""
+    return headers.get("x-request-id") or headers.get("request-id")
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
@@ -138,26 +164,32 @@ def _timestamp(text: str) -> float | None:
         return None
 
 
-def _advice(status: int, headers: Mapping[str, str], key_name: str, secrets: Iterable[str]) -> str:
+def _advice(status: int, headers: Mapping[str, str], server: Server) -> str:
     if status in (401, 403):
-        return f"; is {key_name} right, and may it use this model?"
+        return f"; is {server.key_name} right, and may it use this model?"
     if status == 404:
-        return "; is the model's name right, and does the base URL end where /chat/completions follows?"
+        return f"; is the model's name right, and does the base URL end where {server.path} follows?"
     if 300 <= status < 400:
-        return f"; set the base URL to where it points: {cleaned(public_url(headers.get('location', '')), secrets)}"
+        target = cleaned(public_url(headers.get("location", "")), server.secrets)
+        return f"; set the base URL to where it points: {target}"
     return ""
 
 
-def _named_entry(said: str, messages: Sequence[Message]) -> str:
+def _named_entry(said: str, messages: Sequence[Message], entries_at: Callable[[int], Iterable[int]]) -> str:
     found = _HISTORY_PLACE.search(said)
-    place = int(found[1]) if found and len(found[1]) < 9 else len(messages)
-    if place >= len(messages):
+    places = list(entries_at(int(found[1]))) if found and len(found[1]) < 9 else []
+    if not places:
         return ""
-    message = messages[place]
+    which = f"entry {places[0]}" if len(places) == 1 else f"entries {places[0]} to {places[-1]}"
+    described = ", ".join(_described(messages[place]) for place in places)
+    return f" (history {which}, counted from 0: {cleaned(described, ())})"
+
+
+def _described(message: Message) -> str:
     calls = ", ".join(call.name for call in message.tool_calls)
     answers = ", ".join(result.tool_call_id for result in message.tool_results)
     detail = f" that calls {calls}" if calls else f" for call {answers}" if answers else ""
-    return f" (history entry {place}, counted from 0: {cleaned(f'{message.role} message{detail}', ())})"
+    return f"{message.role} message{detail}"
 
 
 def _said(body: str) -> tuple[str, str]:
@@ -212,4 +244,14 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
             waiting += each.exceptions if isinstance(each, BaseExceptionGroup) else ()
 
 
-__all__ = ["LONGEST_CONNECT", "cleaned", "error_in_answer", "public_url", "refusal", "retry_after", "unreachable"]
+__all__ = [
+    "LONGEST_CONNECT",
+    "Server",
+    "cleaned",
+    "error_in_answer",
+    "public_url",
+    "refusal",
+    "request_id",
+    "retry_after",
+    "unreachable",
+]

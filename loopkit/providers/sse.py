@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from loopkit.errors import ProviderError
 
 LONGEST_LINE = 16 * 1024 * 1024
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_LOOKS_STREAMED = re.compile(rb"\s*(data|event|id|retry)?:")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,8 @@ class SSEReader:
         longest_line: bytes that one line, or the data of one event, may hold.
     """
 
+    content_type = "text/event-stream"
+
     def __init__(self, longest_line: int = LONGEST_LINE) -> None:
         self._longest = longest_line
         self._pieces: list[bytes] = []
@@ -45,6 +49,11 @@ class SSEReader:
         self._data: list[str] = []
         self._data_size = 0
         self._id = ""
+
+    @staticmethod
+    def fits(body: bytes) -> bool:
+        """Whether a body under another content type is a stream all the same."""
+        return _LOOKS_STREAMED.match(body) is not None
 
     def feed(self, chunk: bytes) -> list[ServerSentEvent]:
         """Take the next bytes and return the events that they complete.

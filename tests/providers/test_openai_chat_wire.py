@@ -21,15 +21,16 @@ from loopkit.messages import (
     ToolDefinition,
     ToolResult,
 )
-from loopkit.providers import openai_wire
-from loopkit.providers.openai_wire import EMPTY, RequestEncoder
+from loopkit.providers import openai_chat_wire
+from loopkit.providers.openai_chat_wire import ChatEncoder
 from loopkit.providers.protocol import ChatRequest
+from loopkit.providers.request_body import EMPTY
 
 TOOL = ToolDefinition("look", "Look at a thing.", {"type": "object", "properties": {"thing": {"type": "string"}}})
 
 
 def sent(*messages: Message, tools: tuple[ToolDefinition, ...] = (), **settings: Any) -> dict[str, Any]:
-    body: dict[str, Any] = json.loads(RequestEncoder("m").body(ChatRequest(messages, tools, settings)))
+    body: dict[str, Any] = json.loads(ChatEncoder("m").body(ChatRequest(messages, tools, settings)))
     return body
 
 
@@ -180,14 +181,14 @@ def test_settings_that_cannot_be_sent_are_one_clear_line(settings: dict[str, Any
 def test_each_message_is_encoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """DESIGN §1, linear: counted, for a history that grows by a turn per request."""
     encoded: Counter[int] = Counter()
-    original = openai_wire._History._wire_form
+    original = openai_chat_wire.ChatHistory.write
 
     def counting(history: Any, message: Message) -> Any:
         encoded[id(message)] += 1
         return original(history, message)
 
-    monkeypatch.setattr(openai_wire._History, "_wire_form", counting)
-    encoder, history = RequestEncoder("m"), [Message.user("u")]
+    monkeypatch.setattr(openai_chat_wire.ChatHistory, "write", counting)
+    encoder, history = ChatEncoder("m"), [Message.user("u")]
     for number in range(50):
         encoder.body(ChatRequest(tuple(history)))
         history += turn("call_0", number)
@@ -197,16 +198,16 @@ def test_each_message_is_encoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_histories_of_several_agents_are_kept_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also when they begin with the very same message."""
     count = 0
-    original = openai_wire._History._wire_form
+    original = openai_chat_wire.ChatHistory.write
 
     def counting(history: Any, message: Message) -> Any:
         nonlocal count
         count += 1
         return original(history, message)
 
-    monkeypatch.setattr(openai_wire._History, "_wire_form", counting)
+    monkeypatch.setattr(openai_chat_wire.ChatHistory, "write", counting)
     shared = Message.system("s")
-    encoder = RequestEncoder("m")
+    encoder = ChatEncoder("m")
     agents = [[shared, Message.user(str(number))] for number in range(4)]
     for number in range(60):
         for history in agents:
@@ -221,7 +222,7 @@ EDITS = st.lists(st.tuples(st.sampled_from(["grow", "mask", "drop", "user", "bat
 @given(EDITS)
 def test_what_is_kept_never_changes_what_is_sent(edits: list[tuple[str, int]]) -> None:
     """Any course of growing, masking, editing and trimming: the same bytes as from a fresh encoder."""
-    encoder, history = RequestEncoder("m"), [Message.system("s"), Message.user("u")]
+    encoder, history = ChatEncoder("m"), [Message.system("s"), Message.user("u")]
     for edit, number in edits:
         if edit == "grow":
             history += turn(f"call_{number % 3}", number)
@@ -237,4 +238,4 @@ def test_what_is_kept_never_changes_what_is_sent(edits: list[tuple[str, int]]) -
             masked = ToolResult(history[place].tool_results[0].tool_call_id, "masked")
             history = [*history[:place], Message.tool(masked), *history[place + 1 :]]
         request = ChatRequest(tuple(history))
-        assert encoder.body(request) == RequestEncoder("m").body(request)
+        assert encoder.body(request) == ChatEncoder("m").body(request)

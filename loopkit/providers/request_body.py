@@ -1,0 +1,338 @@
+"""Requests as JSON, whatever the dialect: each message is encoded once, a history is only ever extended.
+
+What is sent is made valid at send time; the recorded history stays as it is (spec/faults.md b14, d16).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Mapping, Sequence
+from operator import indexOf, is_
+from typing import Any, ClassVar, NamedTuple, Self
+
+from loopkit.errors import ProviderError
+from loopkit.messages import Image, JSONObject, Message, Refusal, Text, ToolCall, ToolDefinition, ToolResult
+from loopkit.providers.protocol import ChatRequest
+
+EMPTY = "(empty)"
+_HISTORIES = 16
+_LONGEST_CUT = 32
+_HISTORY_BYTES = 64 * 1024 * 1024
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_DATA_ADDRESS = re.compile(r"data:([^;,]*)(?:;[^;,]*)*;base64,(.*)", re.DOTALL)
+_TOOL_SETTINGS = ("tool_choice", "parallel_tool_calls")
+
+
+class _Written(NamedTuple):
+    """What stands after a message was written: the text's length, the message's call ids, items so far, open role."""
+
+    end: int
+    ids: tuple[str, ...]
+    items: int
+    role: str
+
+
+_NOTHING_WRITTEN = _Written(0, (), 0, "")
+
+
+class History(ABC):
+    """The messages of one history and their JSON text; a dialect says how a message is written."""
+
+    closing: ClassVar[bytes] = b""
+    unfit_in_a_name: ClassVar[re.Pattern[str]] = re.compile(r"[^A-Za-z0-9_-]")
+    longest_name: ClassVar[int] = 64
+
+    def __init__(self) -> None:
+        self.messages: list[Message] = []
+        self.text = bytearray()
+        self._written: list[_Written] = []
+        self._items = 0
+        self._role = ""
+        self._new_ids: tuple[str, ...] = ()
+        self._ids: set[str] = set()
+        self._open: dict[str, deque[tuple[str, str]]] = {}
+
+    @abstractmethod
+    def write(self, message: Message) -> None:
+        """Add one message to the text."""
+
+    def fit_id(self, call_id: str) -> str:
+        """Return a provider's id of a call as this dialect takes it."""
+        return call_id
+
+    def shared_with(self, messages: Sequence[Message]) -> int:
+        """Return how many messages at the beginning are the very same objects."""
+        try:
+            return indexOf(map(is_, self.messages, messages), False)
+        except ValueError:
+            return min(len(self.messages), len(messages))
+
+    def copy(self, length: int) -> Self:
+        """Return a history of its own that begins with the first `length` messages, whole turns only."""
+        length = self._whole_turns(length)
+        twin = type(self)()
+        twin.messages = self.messages[:length]
+        twin._written = self._written[:length]
+        twin._ids = {call_id for written in twin._written for call_id in written.ids}
+        twin.text = self.text[: twin._stand().end]
+        return twin
+
+    def cut(self, length: int) -> None:
+        """Drop what stands after the first `length` messages, and the turn that the cut falls into."""
+        length = self._whole_turns(length)
+        for written in self._written[length:]:
+            self._ids.difference_update(written.ids)
+        del self.messages[length:], self._written[length:]
+        del self.text[self._stand().end :]
+        self._open = {}
+
+    def _stand(self) -> _Written:
+        stand = self._written[-1] if self._written else _NOTHING_WRITTEN
+        self._items, self._role = stand.items, stand.role
+        return stand
+
+    def _whole_turns(self, length: int) -> int:
+        while length and self.messages[length - 1].role == "tool":
+            length -= 1
+        return length - 1 if length and self.messages[length - 1].role == "assistant" else length
+
+    def extend(self, messages: Sequence[Message]) -> None:
+        for place in range(len(self.messages), len(messages)):
+            self._new_ids = ()
+            self.write(messages[place])
+            self.messages.append(messages[place])
+            self._written.append(_Written(len(self.text), self._new_ids, self._items, self._role))
+
+    def entries_at(self, item: int) -> list[int]:
+        """Return the places of the messages that stand in one item of the text, both counted from 0."""
+        found, before = [], 0
+        for place, written in enumerate(self._written):
+            # a message that was joined to the item before it opened none of its own
+            if min(before, written.items - 1) <= item < written.items:
+                found.append(place)
+            before = written.items
+        return found
+
+    def _add_item(self, item: Mapping[str, Any]) -> None:
+        self.text += (b"," if self.text else b"") + to_json(item)
+        self._items += 1
+
+    def _name_calls(self, calls: Sequence[ToolCall]) -> list[str]:
+        """Return the ids that the calls of one response go by on the wire, unique in this history (b8, b9)."""
+        self._open = {}
+        wire_ids = [self._wire_id(call, ordinal) for ordinal, call in enumerate(calls, 1)]
+        self._new_ids += tuple(wire_ids)
+        return wire_ids
+
+    def _wire_id(self, call: ToolCall, ordinal: int) -> str:
+        wire_id = self.fit_id(call.id) or "call"
+        if wire_id in self._ids:
+            # named after its place, so that it is the same in every request of this history
+            wire_id = f"{wire_id}_{len(self.messages)}_{ordinal}"
+        while wire_id in self._ids:
+            wire_id += "_"
+        self._ids.add(wire_id)
+        self._open.setdefault(call.id, deque()).append((wire_id, call.name))
+        return wire_id
+
+    def _answered(self, result: ToolResult) -> tuple[str, str]:
+        """Return the wire id and the name of the call that a result is for."""
+        waiting = self._open.get(result.tool_call_id)
+        # results come in call order, so the first call of that id is the one meant (b9)
+        return waiting.popleft() if waiting else (self.fit_id(result.tool_call_id), "")
+
+    def _fit_name(self, name: str) -> str:
+        return self.unfit_in_a_name.sub("_", name)[: self.longest_name] or "unnamed"
+
+
+class RequestEncoder(ABC):
+    """Turns requests of one model into bodies; safe to share between threads.
+
+    The texts of recent histories are kept. A history that grew since the last request is found by the identity of its
+    messages and costs only its new ones; one that was edited or masked costs what stands after the change.
+    """
+
+    history_type: ClassVar[type[History]]
+    history_field: ClassVar[str] = "messages"
+    own_fields: ClassVar[tuple[str, ...]] = ("model", "messages", "tools")
+
+    def __init__(self, model: str) -> None:
+        self._model = model
+        self._histories: list[History] = []
+        self._tools: tuple[tuple[ToolDefinition, ...], bytes] = ((), b"")
+        self._lock = threading.Lock()
+
+    @abstractmethod
+    def fields(self, settings: dict[str, Any]) -> dict[str, Any]:
+        """Return the request's other fields; those of None are left out.
+
+        Args:
+            settings: the request's, those for tools only when it has any.
+        """
+
+    @abstractmethod
+    def tool(self, definition: ToolDefinition) -> dict[str, Any]:
+        """Return a tool's definition in this dialect."""
+
+    def preamble(self, messages: Sequence[Message]) -> bytes:
+        """Return JSON fields, a comma first, that the dialect keeps apart from the history."""
+        return b""
+
+    def body(self, request: ChatRequest) -> bytes:
+        """Return the JSON body of a streamed request.
+
+        Raises:
+            ProviderError: a setting, or something in a message, can't be sent.
+        """
+        head = self._head(request)
+        with self._lock:
+            head += self.preamble(request.messages)
+            if request.tools:
+                head += b',"tools":' + self._encoded_tools(request.tools)
+            history = self._history_of(request.messages)
+            return b"".join((head, b',"', self.history_field.encode(), b'":[', history.text, history.closing, b"]}"))
+
+    def entries_at(self, messages: Sequence[Message], item: int) -> list[int]:
+        """Return the places of the messages that the body's item holds, both counted from 0; for error messages."""
+        history = self.history_type()
+        history.extend(messages)
+        return history.entries_at(item)
+
+    def _head(self, request: ChatRequest) -> bytes:
+        for name in request.settings:
+            if name in self.own_fields:
+                raise ProviderError(f"the setting {name!r} can't be given: loopkit writes that field itself")
+        settings = {
+            name: value for name, value in request.settings.items() if request.tools or name not in _TOOL_SETTINGS
+        }
+        fields = {"model": self._model, "stream": True, **self.fields(settings)}
+        try:
+            return to_json({name: value for name, value in fields.items() if value is not None})[:-1]
+        except (TypeError, ValueError) as error:
+            raise ProviderError(f"the settings of the request can't be written as JSON: {error}") from None
+
+    def _encoded_tools(self, tools: tuple[ToolDefinition, ...]) -> bytes:
+        if self._tools[0] != tools:
+            self._tools = (tools, to_json([self.tool(definition) for definition in tools]))
+        return self._tools[1]
+
+    def _history_of(self, messages: Sequence[Message]) -> History:
+        best, shared = None, 0
+        for history in self._histories:
+            length = history.shared_with(messages)
+            if length > shared:
+                best, shared = history, length
+        if best is None:
+            best = self.history_type()
+        elif (dropped := len(best.messages) - shared) > min(_LONGEST_CUT, shared - 1):
+            # rather another agent's history with the same beginning than this one edited
+            best = best.copy(shared)
+        else:
+            self._histories.remove(best)
+            if dropped:
+                best.cut(shared)
+        best.extend(messages)
+        self._histories.insert(0, best)
+        self._forget()
+        return best
+
+    def _forget(self) -> None:
+        del self._histories[_HISTORIES:]
+        while len(self._histories) > 1 and sum(len(each.text) for each in self._histories) > _HISTORY_BYTES:
+            self._histories.pop()
+
+
+def to_json(value: Any) -> bytes:
+    """Return compact JSON; lone surrogates, which UTF-8 can't hold, become U+FFFD."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return _LONE_SURROGATE.sub("\ufffd", text).encode()
+
+
+def filled(text: str) -> str:
+    """Return a text that no server takes for a missing one (b14)."""
+    return text if text.strip() else EMPTY
+
+
+def words_of(message: Message) -> str:
+    """Return an answer's words; a refusal goes back as words, since not every server knows the field (a37)."""
+    return "".join(part.text for part in message.parts if isinstance(part, (Text, Refusal)))
+
+
+def has_words(message: Message) -> bool:
+    """Whether a message says something beside its tool results."""
+    return bool(message.text) or has_pictures(message) or not message.tool_results
+
+
+def has_pictures(message: Message) -> bool:
+    return any(isinstance(part, Image) for part in message.parts)
+
+
+def picture_data(image: Image) -> tuple[str, str] | None:
+    """Return media type and base64 text of a picture that is not elsewhere, or None."""
+    if image.url is None:
+        return image.media_type, image.data or ""
+    inline = _DATA_ADDRESS.match(image.url)
+    return (inline[1] or image.media_type, inline[2]) if inline else None
+
+
+def picture_address(image: Image) -> str:
+    """Return where a picture is found; one that is inline becomes a `data:` address."""
+    return image.url or f"data:{image.media_type};base64,{image.data or ''}"
+
+
+def arguments_text(call: ToolCall) -> str:
+    """Return a call's arguments as JSON text; servers refuse a whole history over one text that is no object."""
+    if call.raw_arguments is None:
+        try:
+            return json.dumps(dict(call.arguments), ensure_ascii=False, allow_nan=False)
+        except ValueError:
+            return json.dumps({"invalid_json": json.dumps(dict(call.arguments))})
+    return json.dumps({"invalid_json": call.raw_arguments}, ensure_ascii=False)
+
+
+def arguments_object(call: ToolCall) -> JSONObject:
+    """Return a call's arguments as the object that Anthropic and Ollama take (spec/faults.md a14)."""
+    parsed: JSONObject = json.loads(arguments_text(call))
+    return parsed
+
+
+def function_tool(definition: ToolDefinition) -> dict[str, Any]:
+    """Return a tool's definition as Chat Completions and Ollama take it."""
+    return {
+        "type": "function",
+        "function": {
+            "name": definition.name,
+            "description": definition.description,
+            "parameters": definition.parameters,
+        },
+    }
+
+
+def listed(value: object) -> object:
+    """Return a setting that may be one text, such as `stop`, as the list that a server wants."""
+    return [value] if isinstance(value, str) else value
+
+
+__all__ = [
+    "EMPTY",
+    "History",
+    "RequestEncoder",
+    "arguments_object",
+    "arguments_text",
+    "filled",
+    "function_tool",
+    "has_pictures",
+    "has_words",
+    "listed",
+    "picture_address",
+    "picture_data",
+    "to_json",
+    "words_of",
+]

@@ -176,12 +176,12 @@ class LiveRun:
             self._call_wake()
 
     def take(self) -> list[e.Event]:
-        """Return the events since the last call."""
-        self._woken = False
-        taken: list[e.Event] = []
-        while self._events:
-            taken.append(self._events.popleft())
-        return taken
+        """Return the events since the last call; whole steps only, so that no call seems to wait that a policy decides."""
+        with self._run.lock:
+            self._woken = False
+            taken = list(self._events)
+            self._events.clear()
+            return taken
 
     def partial(self, loop: str) -> str:
         """Return the words of a loop's answer that is coming in."""

@@ -63,19 +63,7 @@ class OpenedRun:
         Raises:
             RecordingError: events before it are missing, or don't follow from one another.
         """
-        states: dict[str, LoopState] = {}
-        for number, event in enumerate(self.events, 1):
-            if event.seq > seq:
-                break
-            if event.seq != number:
-                raise RecordingError(f"{self.path}: event {number} is missing, so no state after it is known")
-            try:
-                apply_to(states, event)
-            except (ValueError, TypeError, AttributeError) as error:
-                raise RecordingError(
-                    f"{self.path}: event {event.seq} ({event.type}) doesn't follow from those before it: {error}"
-                ) from None
-        return states
+        return states_after(self.path, self.events, seq)
 
     def __enter__(self) -> Self:
         return self
@@ -84,6 +72,30 @@ class OpenedRun:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         """Nothing is held open; the `with` says how long the run is looked at."""
+
+
+def states_after(path: Path, events: Sequence[Event], seq: int) -> dict[str, LoopState]:
+    """Return the state of every loop after event `seq` (1-based), by path.
+
+    Args:
+        path: the file, for the refusal.
+
+    Raises:
+        RecordingError: events before it are missing, or don't follow from one another.
+    """
+    states: dict[str, LoopState] = {}
+    for number, event in enumerate(events, 1):
+        if event.seq > seq:
+            break
+        if event.seq != number:
+            raise RecordingError(f"{path}: event {number} is missing, so no state after it is known")
+        try:
+            apply_to(states, event)
+        except (ValueError, TypeError, AttributeError) as error:
+            raise RecordingError(
+                f"{path}: event {event.seq} ({event.type}) doesn't follow from those before it: {error}"
+            ) from None
+    return states
 
 
 def open_recording(path: str | Path) -> OpenedRun:

@@ -11,12 +11,13 @@ import anyio
 from loopkit.agent import Agent
 from loopkit.core.state import CallState
 from loopkit.debugger.policy import HEADLESS_POLICIES, Policy
+from loopkit.debugger.recorded import states_after
 from loopkit.drivers.fork import fork
 from loopkit.drivers.loop_driver import LoopDriver
 from loopkit.drivers.replay import ReplayReport, replay
 from loopkit.drivers.result import ToolLoopResult
-from loopkit.errors import UserError
-from loopkit.events import Event
+from loopkit.errors import RecordingError, UserError
+from loopkit.events import ROOT, Event
 from loopkit.outcomes import ToolApproval
 from loopkit.providers.protocol import Delta
 from loopkit.recording.check import Finding, check_recording
@@ -119,9 +120,14 @@ def fork_file(
 
     Args:
         approve: which of the calls after the fork run.
+
+    Raises:
+        UserError: the recording can't be forked there, in one line.
     """
     parent = read_recording(path)
     require_sound(parent)
+    if ROOT not in states_after(parent.path, parent.events, len(parent.events)):
+        raise RecordingError(f"{parent.path}: does not hold the start of its root loop, so nothing can go on from it")
     watcher = Unattended(HEADLESS_POLICIES[approve]())
     anyio.run(lambda: fork(parent, at=at, edit=edit, agent=agent, recorder=Recorder(out), watcher=watcher))
     return Path(out)

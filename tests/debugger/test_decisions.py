@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,13 @@ from loopkit import events as e
 from loopkit.debugger.nodes import CallStatus
 from loopkit.debugger.rows import row_text
 from loopkit.debugger.session import Session
+from loopkit.debugger.status import PendingDecision
 from loopkit.errors import DecisionNotAccepted
-from loopkit.messages import Problem, ToolDefinition
+from loopkit.messages import ChatResponse, Problem, ToolDefinition
 from loopkit.outcomes import Approve, Deny, Modify, Respond, ToolApproval
+from loopkit.providers.protocol import ChatRequest, Emit
 from loopkit.tools.registry import ToolRegistry
-from tests.debugger.live_runs import add, assert_sound, facts_of, shout, started
+from tests.debugger.live_runs import Held, add, assert_sound, facts_of, shout, started
 
 SUM = ToolCall("c1", "add", {"a": 1, "b": 2})
 
@@ -282,6 +285,42 @@ def test_a_policy_decides_before_a_person_and_is_named(path: Path) -> None:
         session.approve(one.call, one.version)
         eyes.until_ended()
         assert [fact.by for fact in facts_of(session, e.Decided)] == ["policy: reads run", "policy: quiet", "person"]
+    assert_sound(session)
+
+
+def test_a_call_that_a_policy_decides_never_seems_to_wait(path: Path) -> None:
+    """A dialog that flashes up would be answered by keys meant for something else (spec/faults.md c14)."""
+    held = Held()
+    looked: list[list[PendingDecision]] = []
+
+    class Watched:
+        def decide(self, call: ToolCall, definition: ToolDefinition | None) -> tuple[ToolApproval, str] | None:
+            def look() -> None:
+                session.poll()
+                looked.append(session.pending())
+
+            looking = threading.Thread(target=look)
+            looking.start()
+            looking.join(0.02)
+            lookers.append(looking)
+            return Approve(), "policy: watched"
+
+    class Asking:
+        model: str | None = "asking"
+
+        async def respond(self, request: ChatRequest, emit: Emit) -> ChatResponse:
+            await held.respond(request, emit)
+            return ChatResponse(
+                "done" if len(request.messages) > 1 else "", [] if len(request.messages) > 1 else [SUM, SUM]
+            )
+
+    lookers: list[threading.Thread] = []
+    with started(Asking(), path, add, policy=Watched()) as (session, _):
+        held.release.set()
+        assert session.wait(10)
+        for looking in lookers:
+            looking.join(10)
+        assert looked == [[], []]
     assert_sound(session)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -136,3 +137,20 @@ def test_damage_is_checked_and_never_replayed_or_forked(tmp_path: Path) -> None:
         fork_file(path, "root/1.1", None, agent(), tmp_path / "fork.jsonl")
     with pytest.raises(RecordingError):
         check_file(tmp_path / "missing.jsonl")
+
+
+@pytest.mark.parametrize("missing", ["LoopStarted", "IterationStarted", "ModelReplied"])
+def test_a_recording_that_lies_about_its_order_is_not_forked(missing: str, tmp_path: Path) -> None:
+    """Its numbers are gapless, what they say doesn't follow: one line, no traceback."""
+    path, parent = tmp_path / "run.jsonl", tmp_path / "lying.jsonl"
+    run_headless(agent(CALLS, CALLS, "done"), "go", record=path, approve="all")
+    header, *lines = path.read_bytes().splitlines(keepends=True)
+    told = [json.loads(line) for line in lines]
+    told.remove(next(event for event in told if event["type"] == missing))
+    parent.write_bytes(
+        header + b"".join(json.dumps({**event, "seq": n}).encode() + b"\n" for n, event in enumerate(told, 1))
+    )
+    with pytest.raises(RecordingError) as refusal:
+        fork_file(parent, "root/2.1", Deny(), agent(), tmp_path / "fork.jsonl")
+    assert "\n" not in str(refusal.value)
+    assert not (tmp_path / "fork.jsonl").exists()

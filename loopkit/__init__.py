@@ -58,7 +58,10 @@ if TYPE_CHECKING:
     from loopkit.outcomes import Timeout as Timeout
     from loopkit.outcomes import ToolApproval as ToolApproval
     from loopkit.outcomes import UnknownTool as UnknownTool
+    from loopkit.providers.anthropic import AnthropicMessages as AnthropicMessages
+    from loopkit.providers.ollama import Ollama as Ollama
     from loopkit.providers.openai_chat import OpenAIChat as OpenAIChat
+    from loopkit.providers.openai_responses import OpenAIResponses as OpenAIResponses
     from loopkit.providers.scripted import ScriptedProvider as ScriptedProvider
     from loopkit.recording.writer import Recorder as Recorder
     from loopkit.tools.definition import tool as tool
@@ -111,7 +114,10 @@ _HOMES = {
         "ToolApproval",
         "UnknownTool",
     ),
+    "loopkit.providers.anthropic": ("AnthropicMessages",),
+    "loopkit.providers.ollama": ("Ollama",),
     "loopkit.providers.openai_chat": ("OpenAIChat",),
+    "loopkit.providers.openai_responses": ("OpenAIResponses",),
     "loopkit.providers.scripted": ("ScriptedProvider",),
     "loopkit.debugger.recorded": ("open_recording",),
     "loopkit.recording.writer": ("Recorder",),

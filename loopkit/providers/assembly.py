@@ -210,7 +210,10 @@ class CallAssembler:
             cut_off: the output limit ended the answer, so that the call which was being written is not whole even if
                 its text reads as JSON (spec/loop.md 3.9, spec/faults.md a20).
         """
-        return tuple(_finished(call, cut_off=cut_off and call is self._latest) for call in self._calls)
+        return tuple(
+            whole_call(call.position, call.id, call.name, call.text, cut_off=cut_off and call is self._latest)
+            for call in self._calls
+        )
 
     def _open(self, index: int | None) -> _OpenCall:
         call = _OpenCall(len(self._calls) + 1, index)
@@ -253,17 +256,23 @@ def _as_text(arguments: object) -> str:
     return "" if arguments is None else json.dumps(arguments, ensure_ascii=False)
 
 
-def _finished(call: _OpenCall, *, cut_off: bool) -> ToolCall:
-    # an id is needed to pair the result; its position makes it the same in every replay
-    call_id = call.id or f"call_{call.position}"
-    text = call.text
+def whole_call(position: int, call_id: object, name: object, arguments: object, *, cut_off: bool = False) -> ToolCall:
+    """Return the call that a provider told in one piece.
+
+    Args:
+        position: the call's place in the response, from 1; it names a call without id the same in every replay.
+        arguments: the argument text, or the object.
+        cut_off: the call is not whole even if its text reads as JSON (spec/loop.md 3.9, spec/faults.md a20).
+    """
+    # an id is needed to pair the result
+    identity, tool, text = _word(call_id) or f"call_{position}", _word(name), _as_text(arguments)
     parsed = parse_arguments(text)
     if cut_off or parsed.cut_off:
-        return ToolCall(call_id, call.name, raw_arguments=text, cut_off=True)
+        return ToolCall(identity, tool, raw_arguments=text, cut_off=True)
     if parsed.problem is not None:
-        return ToolCall(call_id, call.name, raw_arguments=text, problem=parsed.problem)
-    problem = None if call.name else NAMELESS
-    return ToolCall(call_id, call.name, parsed.arguments, problem=problem, duplicate_keys=parsed.duplicate_keys)
+        return ToolCall(identity, tool, raw_arguments=text, problem=parsed.problem)
+    problem = None if tool else NAMELESS
+    return ToolCall(identity, tool, parsed.arguments, problem=problem, duplicate_keys=parsed.duplicate_keys)
 
 
 __all__ = [
@@ -274,4 +283,5 @@ __all__ = [
     "ParsedArguments",
     "mend_surrogates",
     "parse_arguments",
+    "whole_call",
 ]

@@ -5,10 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from loopkit.errors import AgentBuildError
+from loopkit.providers.anthropic import AnthropicMessages
+from loopkit.providers.ollama import Ollama
 from loopkit.providers.openai_chat import OpenAIChat
+from loopkit.providers.openai_responses import OpenAIResponses
 from loopkit.providers.protocol import Provider
 
-_MAKERS: dict[str, Callable[[str], Provider]] = {"openai": OpenAIChat}
+_MAKERS: dict[str, Callable[[str], Provider]] = {
+    "openai": OpenAIChat,
+    "openai-responses": OpenAIResponses,
+    "anthropic": AnthropicMessages,
+    "ollama": Ollama,
+}
 
 
 def provider_named(name: str) -> Provider:

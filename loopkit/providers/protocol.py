@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias, runtime_checkable
 
-from loopkit.messages import ChatResponse, JSONObject, Message, ToolDefinition
+from loopkit.messages import ChatResponse, JSONObject, Message, Part, Reasoning, Refusal, Text, ToolCall, ToolDefinition
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,29 @@ class ArgumentsDelta:
 
 Delta: TypeAlias = TextDelta | ReasoningDelta | ArgumentsDelta
 Emit: TypeAlias = Callable[[Delta], None]
+
+
+def deltas_of(parts: Iterable[Part], size: int | None = None) -> Iterator[Delta]:
+    """Yield the pieces in which content would have been streamed.
+
+    Args:
+        size: characters of a piece, or None for one piece per part.
+    """
+    position = 0
+    for part in parts:
+        if isinstance(part, ToolCall):
+            position += 1
+            text = json.dumps(part.arguments, ensure_ascii=False) if part.raw_arguments is None else part.raw_arguments
+            yield from (ArgumentsDelta(position, part.name, piece) for piece in _cut(text, size))
+        elif isinstance(part, Reasoning):
+            yield from (ReasoningDelta(piece) for piece in _cut(part.text, size))
+        elif isinstance(part, (Text, Refusal)):
+            yield from (TextDelta(piece) for piece in _cut(part.text, size))
+
+
+def _cut(text: str, size: int | None) -> Iterator[str]:
+    step = size or max(len(text), 1)
+    return (text[start : start + step] for start in range(0, len(text), step))
 
 
 @runtime_checkable

@@ -42,7 +42,6 @@ _NOTHING_WRITTEN = _Written(0, (), 0, "")
 class History(ABC):
     """The messages of one history and their JSON text; a dialect says how a message is written."""
 
-    closing: ClassVar[bytes] = b""
     unfit_in_a_name: ClassVar[re.Pattern[str]] = re.compile(r"[^A-Za-z0-9_-]")
     longest_name: ClassVar[int] = 64
 
@@ -59,6 +58,11 @@ class History(ABC):
     @abstractmethod
     def write(self, message: Message) -> None:
         """Add one message to the text."""
+
+    @property
+    def closing(self) -> bytes:
+        """What is sent after the text, and written again when the text has grown."""
+        return b""
 
     def fit_id(self, call_id: str) -> str:
         """Return a provider's id of a call as this dialect takes it."""
@@ -161,7 +165,7 @@ class RequestEncoder(ABC):
     own_fields: ClassVar[tuple[str, ...]] = ("model", "messages", "tools")
 
     def __init__(self, model: str) -> None:
-        self._model = model
+        self.model = model
         self._histories: list[History] = []
         self._tools: tuple[tuple[ToolDefinition, ...], bytes] = ((), b"")
         self._lock = threading.Lock()
@@ -209,7 +213,7 @@ class RequestEncoder(ABC):
         settings = {
             name: value for name, value in request.settings.items() if request.tools or name not in _TOOL_SETTINGS
         }
-        fields = {"model": self._model, "stream": True, **self.fields(settings)}
+        fields = {"model": self.model, "stream": True, **self.fields(settings)}
         try:
             return to_json({name: value for name, value in fields.items() if value is not None})[:-1]
         except (TypeError, ValueError) as error:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import inspect
 import itertools
-import json
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +16,7 @@ from typing import Any, Literal, TypeAlias, TypeGuard, cast
 
 from loopkit.errors import AgentBuildError, ProviderError
 from loopkit.messages import ChatResponse, Message, Part, Reasoning, Refusal, Text, ToolCall, ToolResult, Usage
-from loopkit.providers.protocol import ArgumentsDelta, ChatRequest, Delta, Emit, ReasoningDelta, TextDelta
+from loopkit.providers.protocol import ChatRequest, Emit, deltas_of
 
 
 @dataclass(frozen=True)
@@ -109,7 +108,7 @@ class ScriptedProvider:
     async def _stream(self, response: ChatResponse, emit: Emit, at_most: int | None = None) -> None:
         from anyio import sleep  # noqa: PLC0415 - `import loopkit` loads no event loop
 
-        for number, piece in enumerate(_pieces(response, self._chunk)):
+        for number, piece in enumerate(deltas_of(response.parts, self._chunk)):
             if number == at_most:
                 return
             if self._delay:
@@ -179,24 +178,6 @@ def _as_response(answer: Answer) -> ChatResponse:
         return answer
     items = [answer] if isinstance(answer, (str, Part)) else cast("Sequence[str | Part]", answer)
     return ChatResponse(parts=[Text(item) if isinstance(item, str) else item for item in items if item != ""])
-
-
-def _pieces(response: ChatResponse, size: int | None) -> Iterator[Delta]:
-    position = 0
-    for part in response.parts:
-        if isinstance(part, ToolCall):
-            position += 1
-            text = json.dumps(part.arguments, ensure_ascii=False) if part.raw_arguments is None else part.raw_arguments
-            yield from (ArgumentsDelta(position, part.name, piece) for piece in _cut(text, size))
-        elif isinstance(part, Reasoning):
-            yield from (ReasoningDelta(piece) for piece in _cut(part.text, size))
-        elif isinstance(part, (Text, Refusal)):
-            yield from (TextDelta(piece) for piece in _cut(part.text, size))
-
-
-def _cut(text: str, size: int | None) -> Iterator[str]:
-    step = size or max(len(text), 1)
-    return (text[start : start + step] for start in range(0, len(text), step))
 
 
 class _TokenCounter:

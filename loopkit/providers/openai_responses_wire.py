@@ -1,0 +1,124 @@
+"""Requests in the words of OpenAI's Responses.
+
+The server keeps nothing unless the setting `store` says so, and a model's thinking goes back with its encrypted
+content, byte for byte and in its place. The id of a reasoning item is kept as its `signature`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from loopkit.messages import Image, Message, Part, Reasoning, Refusal, Text, ToolCall, ToolDefinition
+from loopkit.providers.request_body import (
+    EMPTY,
+    History,
+    RequestEncoder,
+    arguments_text,
+    filled,
+    has_pictures,
+    has_words,
+    picture_address,
+)
+
+_LONGEST_ID = 48
+_NEVER_THINKS = re.compile(r"(ft:)?(gpt-3|gpt-4|chatgpt|gpt-5-chat)")
+_LIMIT_NAMES = ("max_tokens", "max_completion_tokens")
+
+
+class ResponsesHistory(History):
+    """A history as `input` items: messages, reasoning, calls and their outputs beside each other."""
+
+    def fit_id(self, call_id: str) -> str:
+        # 64 characters are taken, and a rewritten id is longer than its original
+        return call_id[:_LONGEST_ID]
+
+    def write(self, message: Message) -> None:
+        if message.role == "assistant":
+            self._write_answer(message)
+            return
+        results = message.tool_results
+        for result in results:
+            call_id, _ = self._answered(result)
+            output = filled(result.content)
+            self._add_item({"type": "function_call_output", "call_id": call_id, "output": output})
+        if has_words(message):
+            self._add_item({"role": "user" if results else message.role, "content": _content(message)})
+
+    def _write_answer(self, message: Message) -> None:
+        wire_ids = iter(self._name_calls(message.tool_calls))
+        # an answer needs an item, and a reasoning item needs one after it (b14)
+        incomplete = True
+        for part in message.parts:
+            item = self._item(part, wire_ids)
+            if item is not None:
+                self._add_item(item)
+                incomplete = item.get("type") == "reasoning"
+        if incomplete:
+            self._add_item({"role": "assistant", "content": EMPTY})
+
+    def _item(self, part: Part, wire_ids: Iterator[str]) -> dict[str, Any] | None:
+        if isinstance(part, ToolCall):
+            name, arguments = self._fit_name(part.name), arguments_text(part)
+            return {"type": "function_call", "call_id": next(wire_ids), "name": name, "arguments": arguments}
+        if isinstance(part, Reasoning):
+            return _reasoning(part)
+        if isinstance(part, (Text, Refusal)) and part.text.strip():
+            return {"role": "assistant", "content": part.text}
+        return None
+
+
+class ResponsesEncoder(RequestEncoder):
+    """Encodes for `/responses`."""
+
+    history_type = ResponsesHistory
+    history_field = "input"
+    own_fields = ("model", "input", "tools")
+
+    def fields(self, settings: dict[str, Any]) -> dict[str, Any]:
+        thinks = _NEVER_THINKS.match(self.model.rpartition("/")[2]) is None
+        fields: dict[str, Any] = {"store": False}
+        # models that never think refuse the wish
+        fields |= {"include": ["reasoning.encrypted_content"]} if thinks else {}
+        fields |= {"max_output_tokens" if name in _LIMIT_NAMES else name: value for name, value in settings.items()}
+        choice = fields.get("tool_choice")
+        if isinstance(choice, str) and choice not in ("auto", "none", "required"):
+            fields["tool_choice"] = {"type": "function", "name": choice}
+        return fields
+
+    def tool(self, definition: ToolDefinition) -> dict[str, Any]:
+        return {
+            "type": "function",
+            "name": definition.name,
+            "description": definition.description,
+            "parameters": definition.parameters,
+            # strict is the default here, and forbids optional arguments
+            "strict": False,
+        }
+
+
+def _reasoning(part: Reasoning) -> dict[str, Any] | None:
+    # without both it is another provider's, or nothing that this one could read
+    if part.encrypted is None or part.signature is None:
+        return None
+    item: dict[str, Any] = {"type": "reasoning"}
+    if part.signature:
+        item["id"] = part.signature
+    summary = [{"type": "summary_text", "text": part.text}] if part.text else []
+    return {**item, "summary": summary, "encrypted_content": part.encrypted}
+
+
+def _content(message: Message) -> str | list[dict[str, Any]]:
+    if not has_pictures(message):
+        return filled(message.text)
+    blocks: list[dict[str, Any]] = []
+    for part in message.parts:
+        if isinstance(part, Image):
+            blocks.append({"type": "input_image", "detail": "auto", "image_url": picture_address(part)})
+        elif isinstance(part, Text) and part.text.strip():
+            blocks.append({"type": "input_text", "text": part.text})
+    return blocks
+
+
+__all__ = ["ResponsesEncoder"]

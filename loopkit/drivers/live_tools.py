@@ -83,7 +83,7 @@ def _first_difference(
 
 
 def _differences(recorded: Sequence[Event], came: Sequence[Event]) -> Iterator[Divergence]:
-    results = {_call_of(event): event for event in came if _call_of(event)}
+    results = {key: event for event in came if (key := _call_of(event))}
     for event in recorded:
         key = _call_of(event)
         if key and (other := results.get(key)) is not None and other.fact != event.fact:
@@ -115,8 +115,11 @@ def _difference(event: Event, other: Event | None) -> Divergence:
 
 
 def _compared(event: Event) -> bool:
-    return isinstance(event.fact, (e.Derived, e.LoopStarted, e.StopAnswered, e.Decided))
+    return isinstance(event.fact, (e.Derived, e.LoopStarted, e.StopAnswered))
 
 
-def _call_of(event: Event) -> str | None:
-    return event.fact.call if isinstance(event.fact, (e.ToolReturned, e.ToolFailed)) else None
+def _call_of(event: Event) -> tuple[str, bool] | None:
+    """Return what a decision or a result belongs to: callbacks and tools answer in any order (spec/faults.md d9)."""
+    if isinstance(event.fact, (e.ToolReturned, e.ToolFailed, e.Decided)):
+        return event.fact.call, isinstance(event.fact, e.Decided)
+    return None

@@ -14,7 +14,7 @@ import anyio
 from loopkit import events as e
 from loopkit.core.config import ApprovalContext, StopContext
 from loopkit.core.loop import LoopCore
-from loopkit.core.state import AskDecision
+from loopkit.core.state import AskDecision, AskStopCondition, CallPhase, LoopState, Phase, RunTool
 from loopkit.drivers.divergence import Divergence, what_drifted
 from loopkit.drivers.live_tools import replay_with_live_tools
 from loopkit.drivers.parts import LoopParts
@@ -100,7 +100,7 @@ def replay(
     if tools == "live" and agent is None:
         raise UserError("tools='live' runs an agent's tools: name the agent")
     parts = None if agent is None else _todays_parts(recording, agent)
-    divergence = _run_apart(_compare, recording.events, parts)
+    divergence = _run_apart(_compare, recording.events, parts, recording.header.fork_seq)
     if divergence is None and tools == "live":
         assert parts is not None
         divergence = _run_apart(replay_with_live_tools, recording.events, parts)
@@ -145,14 +145,27 @@ def _run_apart(function: Callable[..., Coroutine[Any, Any, Divergence | None]], 
     return found[0]
 
 
-async def _compare(events: Sequence[Event], parts: LoopParts | None) -> Divergence | None:
+async def _compare(events: Sequence[Event], parts: LoopParts | None, copied: int | None) -> Divergence | None:
+    """Return the first difference.
+
+    Args:
+        copied: for a fork, the number of events that it copied from its parent.
+    """
     cores: dict[str, LoopCore] = {}
+    last: LoopCore | None = None
     for event in events:
         core = cores.get(event.loop)
+        if last is not None and core is not last and (copied is None or event.seq <= copied):
+            left_out = _left_out(last)
+            if left_out is not None:
+                return _diverged(event, left_out)
+        last = core
         if isinstance(event.fact, e.LoopStarted):
             came = parts.started(event.fact.parent_call) if parts is not None and event.loop == e.ROOT else event.fact
             if not _equal_as_recorded(came, event.fact):
                 return _diverged(event, came)
+            if event.loop in cores or not _may_start(event, event.fact.parent_call, cores):
+                return Divergence(event.seq, event.loop, event.iteration, "it can't start here", event.fact, None)
             cores[event.loop] = LoopCore.started(event.loop, event.fact)
             continue
         if core is None:
@@ -164,6 +177,35 @@ async def _compare(events: Sequence[Event], parts: LoopParts | None) -> Divergen
         if divergence is not None:
             return divergence
         core.apply(event)
+    return _open_end(events, cores)
+
+
+def _may_start(event: Event, call: str | None, cores: dict[str, LoopCore]) -> bool:
+    """Say whether a loop is a root, or one that a running call may have started (spec/loop.md 7.4)."""
+    if event.iteration != 0:
+        return False
+    if call is None:
+        return not cores
+    above = cores.get(call.rpartition("/")[0])
+    return above is not None and RunTool(call) in above.wants and event.loop.startswith(f"{call}#")
+
+
+def _left_out(core: LoopCore) -> e.Fact | None:
+    """Return what a loop should have derived before another loop's next event: both are written in one step.
+
+    A turn may wait: a loop that has just begun, and a handle's between two turns.
+    """
+    return None if core.state.phase is Phase.TURN else core.due()
+
+
+def _open_end(events: Sequence[Event], cores: dict[str, LoopCore]) -> Divergence | None:
+    root = cores.get(e.ROOT)
+    if root is None or root.state.finished is None:
+        return None
+    for path, core in cores.items():
+        if core.state.finished is None:
+            what = "its end is missing, though its root has ended"
+            return Divergence(len(events), path, core.state.iteration, what, None, core.due())
     return None
 
 
@@ -183,19 +225,37 @@ def _derived(core: LoopCore, event: Event) -> Divergence | None:
 
 
 async def _input(core: LoopCore, event: Event, parts: LoopParts | None) -> Divergence | None:
-    if isinstance(event.fact, SPONTANEOUS) or core.state.finished is not None:
+    if isinstance(event.fact, e.ToolEndedLate):
         return None
-    effect = effect_answered(event)
-    due = core.due()
-    if due is not None:
+    if core.state.finished is not None:
+        return Divergence(event.seq, event.loop, event.iteration, "its loop has ended", event.fact, None)
+    if not isinstance(event.fact, SPONTANEOUS) and (due := core.due()) is not None:
         return _diverged(event, due)
-    if isinstance(event.fact, (e.CallbackFailed, e.ModelInterrupted, e.ToolAbandoned, e.ClockRead)):
-        return None
-    if effect is not None and not any(_answers(effect, wanted) for wanted in core.wants):
+    if not _expected(core.state, event):
         return Divergence(
             event.seq, event.loop, event.iteration, "today's loop does not ask for this", event.fact, None
         )
     return None if parts is None else await _asked_again(core, event, parts)
+
+
+def _expected(state: LoopState, event: Event) -> bool:
+    """Say whether a loop can take an input where it stands."""
+    if event.iteration != state.iteration:
+        return False
+    match event.fact:
+        case e.ModelInterrupted():
+            return state.phase is Phase.MODEL
+        case e.ToolAbandoned(call):
+            running = state.call_state(call)
+            return running is not None and running.phase is CallPhase.RUNNING
+        case e.ResultProcessed(call):
+            return state.call_state(call) is not None
+        case e.CallbackFailed():
+            return any(isinstance(wanted, (AskDecision, AskStopCondition)) for wanted in state.wants)
+        case e.ClockRead(loop_seconds) if state.rules.timeout is not None and loop_seconds >= state.rules.timeout:
+            return True
+    effect = effect_answered(event)
+    return effect is None or any(_answers(effect, wanted) for wanted in state.wants)
 
 
 def _answers(effect: Any, wanted: Any) -> bool:
@@ -208,7 +268,7 @@ async def _asked_again(core: LoopCore, event: Event, parts: LoopParts) -> Diverg
     try:
         if isinstance(event.fact, e.StopAnswered):
             came: e.Fact | None = await _stop_when_today(core, parts)
-        elif isinstance(event.fact, e.Decided) and event.fact.by == "on_tool_call":
+        elif isinstance(event.fact, e.Decided) and _after_callback(event.fact, parts):
             came = await _on_tool_call_today(core, event.fact, parts)
         else:
             return None
@@ -216,6 +276,14 @@ async def _asked_again(core: LoopCore, event: Event, parts: LoopParts) -> Diverg
         callback = "stop_when" if isinstance(event.fact, e.StopAnswered) else "on_tool_call"
         came = e.CallbackFailed(callback, failure_of(error))
     return None if came == event.fact else _diverged(event, came)
+
+
+def _after_callback(fact: e.Decided, parts: LoopParts) -> bool:
+    """Say whether the callback was asked: a policy and the default decide when it had nothing to say.
+
+    A person may have been faster, so that their decisions say nothing about it.
+    """
+    return fact.by == "on_tool_call" or (fact.by != "person" and parts.config.on_tool_call is not None)
 
 
 async def _stop_when_today(core: LoopCore, parts: LoopParts) -> e.Fact:
@@ -242,7 +310,7 @@ async def _on_tool_call_today(core: LoopCore, fact: e.Decided, parts: LoopParts)
     )
     approval = await ask_on_tool_call(parts.config.on_tool_call, call.call, context)
     if approval is None:
-        return None
+        return None if fact.by == "on_tool_call" else fact
     verdict = e.CallVerdict()
     if isinstance(approval, Modify):
         verdict = verdict_on(parts.registry, call.call.name, approval.arguments)

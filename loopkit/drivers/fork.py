@@ -14,8 +14,9 @@ from typing import Any
 
 from loopkit import events as e
 from loopkit.core.history import INTERRUPTED_CALL
-from loopkit.core.loop import LoopCore, fold
-from loopkit.core.state import AskDecision, CallPhase, Effect, LoopState, Phase, RunTool
+from loopkit.core.loop import fold
+from loopkit.core.state import AskDecision, Effect, LoopState, RunTool
+from loopkit.drivers.orphans import append_to_inherited, close_orphans
 from loopkit.drivers.parts import LoopParts
 from loopkit.drivers.prepared import RecordedAnswers
 from loopkit.drivers.result import ToolLoopResult
@@ -74,14 +75,15 @@ async def fork(
     parent = recording if isinstance(recording, Recording) else read_recording(recording)
     require_sound(parent)
     point = find_fork_point(parent, at, edit)
-    run = _forked_run(parent, point, recorder, watcher)
     parts: LoopParts = agent.parts(())
-    run.prepared = _ForkAnswers(parent.events, point, run.inherited)
-    run.max_runs = parts.config.max_runs
-    run.max_concurrent_runs = parts.config.max_concurrent_runs
-    _leave_gates(run, point.loop)
-    _close_orphans(run, point.loop)
-    return await continue_root(run, parts, driver_made=driver_made)
+    run = _forked_run(parent, point, parts, recorder, watcher)
+    try:
+        _copy_prefix(run, point)
+        _leave_gates(run, point.loop)
+        _close_orphans(run, point.loop)
+        return await continue_root(run, parts, driver_made=driver_made)
+    finally:
+        run.close()
 
 
 def find_fork_point(parent: Recording, at: int | str, edit: ToolApproval | None) -> ForkPoint:
@@ -138,60 +140,58 @@ def _edited(prefix: Sequence[Event], event: Event, call: str, edit: ToolApproval
     return e.Decided(call, asked.version, edit, "person")
 
 
-def _forked_run(parent: Recording, point: ForkPoint, recorder: Recorder, watcher: Watcher | None) -> Run:
-    header = new_header(parent.header.run, len(point.prefix))
+def _forked_run(
+    parent: Recording, point: ForkPoint, parts: LoopParts, recorder: Recorder, watcher: Watcher | None
+) -> Run:
+    inherited = fold(point.prefix)
     run = Run(
-        header,
+        new_header(parent.header.run, len(point.prefix)),
         recorder,
         watcher,
-        inherited=fold(point.prefix),
+        prepared=_ForkAnswers(parent.events, point, inherited),
+        inherited=inherited,
         seq=len(point.prefix),
         carried_seconds=point.prefix[-1].t if point.prefix else 0.0,
+        max_runs=parts.config.max_runs,
+        max_concurrent_runs=parts.config.max_concurrent_runs,
     )
     run.start()
-    for event in point.prefix:
-        recorder.append(event)
-        if watcher is not None:
-            watcher.happened(event)
-    run.started_runs = len(run.inherited) - 1
+    # loops that are taken up again are counted when they are
+    run.started_runs = sum(state.finished is not None for state in inherited.values())
     return run
+
+
+def _copy_prefix(run: Run, point: ForkPoint) -> None:
+    assert run.recorder is not None
+    for event in point.prefix:
+        run.recorder.append(event)
+        if run.watcher is not None:
+            run.watcher.happened(event)
 
 
 def _is_within(loop: str, ancestor: str) -> bool:
     return loop == ancestor or loop.startswith(f"{ancestor}/")
 
 
-class _Inherited:
-    """A loop of the prefix that no driver goes on with yet; stands in for one where the log is written."""
-
-    def __init__(self, path: str, state: LoopState) -> None:
-        self.path = path
-        self.core = LoopCore(state)
-
-
 def _leave_gates(run: Run, loop: str) -> None:
     """Let loops go on that stood at a gate at the cut: nobody of then is there to resume them."""
-    for path, state in run.inherited.items():
-        if state.paused is not None and _is_within(loop, path):
-            waiting: Any = _Inherited(path, state)
-            run.append(waiting, e.Resumed(state.paused, "fork"))
-            run.inherited[path] = waiting.core.state
+    for path, state in list(run.inherited.items()):
+        if state.paused is not None and _is_gone_on_with(path, state, loop):
+            append_to_inherited(run, path, e.Resumed(state.paused, "fork"))
+
+
+def _is_gone_on_with(path: str, state: LoopState, loop: str) -> bool:
+    """Say whether a loop is on the way to the cut, or reached by a handler that is: that one runs again."""
+    call = state.started.parent_call
+    return _is_within(loop, path) or (call is not None and f"{loop}#".startswith(f"{call}#"))
 
 
 def _close_orphans(run: Run, loop: str) -> None:
-    """End the loops that were open at the cut and are not on the way to it, deepest first."""
-    orphans = [path for path, state in run.inherited.items() if state.finished is None and not _is_within(loop, path)]
-    for path in sorted(orphans, key=lambda path: path.count("#"), reverse=True):
-        orphan: Any = _Inherited(path, run.inherited[path])
-        run.append(orphan, e.RunStopped("fork", "not on the way to the fork"))
-        if orphan.core.state.phase is Phase.MODEL:
-            run.append(orphan, e.ModelInterrupted("fork"))
-        for call in orphan.core.state.calls:
-            if call.phase is CallPhase.RUNNING:
-                run.append(orphan, e.ToolAbandoned(call.key, "fork"))
-        while (due := orphan.core.due()) is not None:
-            run.append(orphan, due)
-        run.inherited[path] = orphan.core.state
+    """End the loops that were open at the cut and are not gone on with."""
+    states = run.inherited.items()
+    close_orphans(
+        run, [path for path, state in states if state.finished is None and not _is_gone_on_with(path, state, loop)]
+    )
 
 
 def _is_no_result(recorded: e.Input | None) -> bool:

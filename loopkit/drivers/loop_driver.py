@@ -16,6 +16,7 @@ from loopkit.core.depth import deeper
 from loopkit.core.loop import LoopCore
 from loopkit.core.state import AskDecision, CallPhase, Effect, Phase, ReadClock, RunTool
 from loopkit.drivers.effect_tasks import EffectTasks
+from loopkit.drivers.orphans import close_orphans, open_below
 from loopkit.drivers.partial import PartialAnswer
 from loopkit.drivers.parts import LoopParts
 from loopkit.drivers.performing import perform, verdict_on
@@ -321,6 +322,7 @@ class LoopDriver:
                 return
             for call_key in list(self.children):
                 self._close_children(call_key)
+            close_orphans(self.run, open_below(self.run, self.path))
             self.run.append(self, trigger)
             state = self.core.state
             if state.phase is Phase.MODEL:
@@ -334,6 +336,7 @@ class LoopDriver:
         """End the loops that a call started and that still go (spec/loop.md 7.4)."""
         for child in list(self.children.get(call, ())):
             child.close(e.RunStopped("parent"), "parent ended")
+        close_orphans(self.run, open_below(self.run, call))
 
     def leave(self) -> None:
         """Take an ended loop out of the tree of open ones."""

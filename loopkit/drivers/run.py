@@ -95,6 +95,7 @@ class Run:
         watcher: who stands at the gates, or None for an unattended run.
         prepared: inputs that are known beforehand, or None.
         inherited: states of loops that a fork's prefix left, by path; each is taken up once.
+        orphans: paths of loops that a fork's prefix left and that nothing goes on with; they are not used again.
         clock: monotonic seconds.
         seq: number of the last event.
         carried_seconds: what a fork's prefix took; `t` goes on from there.
@@ -106,6 +107,7 @@ class Run:
     watcher: Watcher | None = None
     prepared: Prepared | None = None
     inherited: dict[str, LoopState] = field(default_factory=dict)
+    orphans: set[str] = field(default_factory=set)
     clock: Callable[[], float] = time.monotonic
     seq: int = 0
     carried_seconds: float = 0.0
@@ -176,7 +178,10 @@ class Run:
             raise TooManyRuns(f"{self.open_runs} sub-agents are open, the limit (max_concurrent_runs)")
         self.started_runs += 1
         self.open_runs += 1
-        return e.child_path(call, driver.next_ordinal(call))
+        path = e.child_path(call, driver.next_ordinal(call))
+        while path in self.orphans:
+            path = e.child_path(call, driver.next_ordinal(call))
+        return path
 
     def close(self, *, await_late_ends: bool = True) -> None:
         """Close the recording; while abandoned handlers still run it stays open for their late ends (spec/loop.md 9.3).

@@ -30,7 +30,9 @@ from loopkit.outcomes import Approve, Continue, Deny, Modify, Respond, Stop, Sto
 from loopkit.providers.protocol import ChatRequest, Delta
 from loopkit.recording.writer import Recorder
 
-Kind = Literal["echo", "thread", "boom", "refuse", "wait", "invalid", "broken", "cut", "unknown", "child", "sync_child"]
+Kind = Literal[
+    "echo", "thread", "boom", "refuse", "wait", "invalid", "broken", "cut", "unknown", "child", "sync_child", "pair"
+]
 PLAIN: tuple[Kind, ...] = ("echo", "thread", "boom", "refuse", "wait", "invalid", "broken", "cut", "unknown")
 ANSWERS: tuple[ToolApproval | None, ...] = (
     Approve(),
@@ -93,7 +95,7 @@ def plans(depth: int = 2) -> st.SearchStrategy[Plan]:
     """Agents whose calls may start agents, `depth` levels down."""
     calls = st.builds(CallPlan, st.sampled_from(PLAIN), st.integers(0, 2))
     if depth:
-        kinds: st.SearchStrategy[Kind] = st.sampled_from(["child", "child", "child", "sync_child"])
+        kinds: st.SearchStrategy[Kind] = st.sampled_from(["child", "child", "pair", "child", "sync_child"])
         calls |= st.builds(CallPlan, kinds, st.integers(0, 2), plans(depth - 1))
     return st.builds(
         Plan,
@@ -156,7 +158,7 @@ def _call(plan: CallPlan, place: int) -> ToolCall:
             return ToolCall(call_id, "echo", {"n": 1}, cut_off=True)
         case "unknown":
             return ToolCall(call_id, "nope", {"n": plan.n})
-        case "child" | "sync_child":
+        case "child" | "sync_child" | "pair":
             return ToolCall(call_id, plan.kind, {"n": place})
     return ToolCall(call_id, plan.kind, {"n": plan.n})
 
@@ -202,12 +204,20 @@ def _tools(plan: Plan) -> ToolRegistry:
         agent = agent_of(child_of(n))
         return (await agent.run(f"task {n}", ctx=ctx)).text
 
+    @tool(side_effect="read")
+    async def pair(n: int) -> str:
+        """Ask two sub-agents at once."""
+        async with anyio.create_task_group() as group:
+            for task in ("one", "two"):
+                group.start_soon(agent_of(child_of(n)).run, task)
+        return "both"
+
     @tool
     def sync_child(n: int) -> str:
         """Ask a sub-agent from a worker thread."""
         return agent_of(child_of(n)).run_sync(f"task {n}").text
 
-    return ToolRegistry([echo, thread, boom, refuse, wait, child, sync_child])
+    return ToolRegistry([echo, thread, boom, refuse, wait, child, sync_child, pair])
 
 
 def _config(plan: Plan) -> ToolLoopConfig:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -56,7 +57,7 @@ class Stage:
     answers: dict[str, ToolApproval] = field(default_factory=dict)
 
     async def run(
-        self, agent: Agent, recorder: Recorder | None = None, *, clock: Callable[[], float] | None = None
+        self, agent: Agent, recorder: Recorder | None = None, *, clock: Callable[[], float] = time.monotonic
     ) -> ToolLoopResult:
         """Run an agent to its end; what it raises is raised."""
         run = Run(
@@ -65,7 +66,7 @@ class Stage:
             self,
             max_runs=agent.config.max_runs,
             max_concurrent_runs=agent.config.max_concurrent_runs,
-            **({} if clock is None else {"clock": clock}),
+            clock=clock,
         )
         try:
             return await run_root(run, agent.parts("go"), driver_made=self._take_root)

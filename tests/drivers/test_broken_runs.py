@@ -192,7 +192,7 @@ async def test_a_providers_refusal_is_raised_as_it_is() -> None:
 class Says:
     """A provider of a careless make."""
 
-    model = None
+    model: str | None = None
 
     def __init__(self, answer: Callable[[], Any]) -> None:
         self._answer = answer

@@ -253,9 +253,9 @@ async def test_a_callback_that_fails_ends_the_loop_with_its_exception(kind: str,
             raise LookupError("no rule")
         return True
 
-    stage = Stage()
+    stage, callbacks = Stage(), dict[str, Any]({kind: wrong})
     with pytest.raises(LookupError if raising else TypeError):
-        await stage.run(agent(LOOKS, "done", tools=[look], **{kind: wrong}))
+        await stage.run(agent(LOOKS, "done", tools=[look], **callbacks))
     (failed,) = stage.all_of(e.CallbackFailed)
     assert failed.callback == kind
     assert stage.all_of(e.LoopFailed)[0].failure == failed.failure

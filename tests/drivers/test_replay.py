@@ -45,7 +45,7 @@ def child(last: str = "child's answer") -> Agent:
     return Agent(ScriptedProvider([ask("look", path="z"), last]), tools=[look], name="child")
 
 
-SCRIPT = [[ask("look", path="a"), ask("count", path="b")], ask("delegate"), "done"]
+SCRIPT: list[Any] = [[ask("look", path="a"), ask("count", path="b")], ask("delegate"), "done"]
 
 
 def story(tools: Sequence[Any] = (look, count, delegate), system: str | None = "Be careful.", **options: Any) -> Agent:
@@ -137,7 +137,7 @@ def test_callbacks_that_say_the_same_are_the_same(tmp_path: Path) -> None:
 
     path = record(agent(), tmp_path / "run.jsonl")
     for tools in ("recorded", "live"):
-        assert replay(path, agent(), tools=tools).same  # type: ignore[arg-type]  # both are of the literal
+        assert replay(path, agent(), tools=tools).same
 
 
 def test_settings_that_json_knows_otherwise_are_the_same(tmp_path: Path) -> None:
@@ -165,6 +165,12 @@ async def look_otherwise(path: str, deep: bool = False) -> str:
     return f"{path}: 3 lines"
 
 
+@tool
+async def child_free() -> str:
+    """A tool that nobody asked for."""
+    return ""
+
+
 @pytest.mark.parametrize(
     ("agent", "what"),
     [
@@ -188,12 +194,6 @@ def test_another_agent_differs_at_its_start(agent: Callable[[], Agent], what: st
     with pytest.raises(ReplayDivergence, match="first difference at event 1"):
         report.raise_if_diverged()
     assert report.data()["divergence"]["recorded"]["type"] == "LoopStarted"
-
-
-@tool
-async def child_free() -> str:
-    """A tool that nobody asked for."""
-    return ""
 
 
 def test_a_callback_that_decides_otherwise_differs_at_its_decision(tmp_path: Path) -> None:
@@ -337,13 +337,15 @@ def test_live_tools_need_an_agent(recorded: Path) -> None:
 def test_a_run_that_was_stopped_cannot_be_met_by_live_tools(tmp_path: Path) -> None:
     """One line that says what to do."""
     stage = Stage()
-    stage.on_event = lambda event: stage.root.stop("person") if isinstance(event.fact, e.ToolStarted) else None
 
     async def main() -> None:
         async with anyio.create_task_group() as group:
-            stage.on_event = lambda event: (
-                group.start_soon(_stop, stage) if isinstance(event.fact, e.ModelRequested) else None
-            )
+
+            def on_event(event: e.Event) -> None:
+                if isinstance(event.fact, e.ModelRequested):
+                    group.start_soon(_stop, stage)
+
+            stage.on_event = on_event
             await stage.run(story(), Recorder(tmp_path / "run.jsonl"))
 
     anyio.run(main)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, fields
 from datetime import timedelta
@@ -124,6 +125,8 @@ class ToolLoopConfig:
     def __post_init__(self) -> None:
         if isinstance(self.timeout, timedelta):
             object.__setattr__(self, "timeout", self.timeout.total_seconds())
+        if self.timeout == math.inf:
+            object.__setattr__(self, "timeout", None)
         for name in _LIMITS:
             value = getattr(self, name)
             if value is not None and not value >= 0:

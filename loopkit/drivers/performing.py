@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Hashable
+import json
+from collections.abc import Callable, Hashable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -166,14 +167,21 @@ async def ask_on_tool_call(callback: Any, call: ToolCall, context: ApprovalConte
     """Return what `on_tool_call` says of a call; None leaves the decision to whoever watches (spec/loop.md 4.1).
 
     Raises:
-        TypeError: it said something that is no approval.
+        TypeError: it said something that is no approval, or holds what JSON does not know.
+        ValueError: it edited arguments to hold NaN or an infinity.
     """
     said = callback(call, context) if takes_context(callback) else callback(call)
     if inspect.isawaitable(said):
         said = await said
-    if said is not None and not isinstance(said, (Approve, Deny, Modify, Respond)):
-        raise TypeError(f"on_tool_call must return Approve, Deny, Modify, Respond or None, not {said!r}")
-    return said
+    match said:
+        case None | Approve():
+            return said
+        case Modify(arguments) if isinstance(arguments, Mapping):
+            # a copy, in the form in which the log keeps it: what the callback does to its own later changes nothing
+            return Modify(json.loads(json.dumps(dict(arguments), allow_nan=False)))
+        case Deny(str()) | Respond(str(), bool()):
+            return said
+    raise TypeError(f"on_tool_call must return Approve, Deny, Modify, Respond or None, well filled in, not {said!r}")
 
 
 async def _ask_stop_condition(driver: LoopDriver, effect: AskStopCondition, *, inline: bool) -> None:
@@ -201,9 +209,12 @@ async def ask_stop_when(callback: Any, context: StopContext) -> e.StopAnswered:
     said = callback(context)
     if inspect.isawaitable(said):
         said = await said
-    if said is not None and not isinstance(said, (Stop, Continue)):
-        raise TypeError(f"stop_when must return Stop, Continue or None, not {said!r}")
-    return e.StopAnswered(True, said.reason) if isinstance(said, Stop) else e.StopAnswered(False)
+    match said:
+        case None | Continue():
+            return e.StopAnswered(False)
+        case Stop(str() | None as reason):
+            return e.StopAnswered(True, reason)
+    raise TypeError(f"stop_when must return Stop, Continue or None, well filled in, not {said!r}")
 
 
 # ── tools ────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -51,6 +51,11 @@ def test_a_timeout_is_seconds_or_a_timedelta() -> None:
     assert ToolLoopConfig(timeout=timedelta(milliseconds=1)).timeout_seconds == 0.001
 
 
+def test_an_endless_timeout_is_none() -> None:
+    """2: JSON, which the log is written in, knows no infinity."""
+    assert ToolLoopConfig(timeout=float("inf")) == ToolLoopConfig()
+
+
 def test_settings_are_named_and_compared_by_value() -> None:
     """2"""
     with pytest.raises(TypeError):

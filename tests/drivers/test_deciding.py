@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -13,9 +14,11 @@ import pytest
 from loopkit import StopContext, ToolCall, tool
 from loopkit import events as e
 from loopkit.core.config import ApprovalContext
+from loopkit.drivers.replay import replay
 from loopkit.errors import DecisionNotAccepted
 from loopkit.messages import Problem, ToolResult, Usage
 from loopkit.outcomes import Approve, Complete, Continue, Deny, Modify, Respond, Stop, StopCondition
+from loopkit.recording.writer import Recorder
 from tests.drivers.stage import Stage, agent, ask, in_a_thread
 
 pytestmark = pytest.mark.anyio
@@ -260,6 +263,29 @@ async def test_a_callback_that_fails_ends_the_loop_with_its_exception(kind: str,
     assert failed.callback == kind
     assert stage.all_of(e.LoopFailed)[0].failure == failed.failure
     assert stage.all_of(e.ToolStarted) == []
+
+
+@pytest.mark.parametrize(
+    "said",
+    [Deny(None), Respond(5), Modify(None), Modify({"path": float("nan")}), Modify({"path": {1, 2}}), "approve"],  # type: ignore[arg-type]  # what careless callbacks say
+    ids=repr,
+)
+async def test_a_decision_that_no_recording_could_hold_is_the_callbacks_failure(said: Any, tmp_path: Path) -> None:
+    """4.4: and the recording stays readable."""
+    path = tmp_path / "run.jsonl"
+    with pytest.raises((TypeError, ValueError)):
+        await agent(LOOKS[0], "done", tools=[look], on_tool_call=lambda _: said).run("go", recorder=Recorder(path))
+    assert replay(path).same
+
+
+async def test_an_edit_is_a_snapshot() -> None:
+    """spec/faults.md d15: what the callback does to its dictionary later changes no log."""
+    edits = {"path": "z"}
+    stage = Stage()
+    stage.on_event = lambda event: edits.update(path="later") if isinstance(event.fact, e.Decided) else None
+    result = await stage.run(agent(LOOKS[0], "done", tools=[look], on_tool_call=lambda _: Modify(edits)))
+    assert result.messages[1].tool_calls[0].arguments == {"path": "z"}
+    assert result.messages[2].tool_results[0].content == "looked at z"
 
 
 async def test_the_exception_raised_is_the_one_in_the_log() -> None:

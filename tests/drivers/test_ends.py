@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import signal
 import threading
 from pathlib import Path
 from typing import Any
@@ -236,6 +237,41 @@ def test_an_interrupted_run_closes_its_log(anyio_backend: str, tmp_path: Path) -
         anyio.run(main, backend=anyio_backend)
     assert stage.all_of(e.LoopFinished) == [e.LoopFinished(Cancelled(None), 1, stage.root.core.state.usage)]
     assert recorder.closed.is_set()
+    assert replay(recorder.path).same
+
+
+def test_ctrl_c_closes_the_log(anyio_backend: str, tmp_path: Path) -> None:
+    """9.4, spec/faults.md i14: the real signal, while a thread holds on to its work."""
+    recorder = ClosingRecorder(tmp_path / "run.jsonl")
+    stage = Stage()
+    blocked, let_go = threading.Event(), threading.Event()
+
+    @tool
+    def block() -> str:
+        """Hold a thread."""
+        blocked.set()
+        let_go.wait(10)
+        return "late"
+
+    @tool
+    async def press() -> str:
+        """Press Ctrl+C once the other holds its thread."""
+        while not blocked.is_set():
+            await anyio.lowlevel.checkpoint()
+        signal.raise_signal(signal.SIGINT)
+        await anyio.sleep_forever()
+        return ""
+
+    async def main() -> Any:
+        return await stage.run(agent([ask("block"), ask("press")], tools=[block, press]), recorder)
+
+    with pytest.raises(KeyboardInterrupt):
+        anyio.run(main, backend=anyio_backend)
+    assert len(stage.all_of(e.ToolAbandoned)) == 2
+    assert len(stage.all_of(e.LoopFinished)) == 1
+    let_go.set()
+    assert recorder.closed.wait(10)
+    assert stage.all_of(e.ToolEndedLate)[0] == e.ToolEndedLate("root/1.1", "returned")
     assert replay(recorder.path).same
 
 

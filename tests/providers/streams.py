@@ -1,4 +1,4 @@
-"""Bodies of Chat Completions answers, and transports that deliver them in any cut."""
+"""Bodies of answers in every dialect, and transports that deliver them in any cut."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 
 import httpx
 
-from loopkit.messages import ChatResponse, Message
+from loopkit.messages import ChatResponse, Message, ToolDefinition
+from loopkit.providers.http_model import HTTPModel
 from loopkit.providers.openai_chat import OpenAIChat
 from loopkit.providers.protocol import ChatRequest, Delta
 
@@ -58,20 +59,58 @@ def call_piece(
     return {"tool_calls": [{"index": index, "id": call_id, "function": {"name": name, "arguments": arguments}}]}
 
 
+def as_json(value: Any) -> str:
+    """Return JSON text as UTF-8 can hold it: characters as they are, halves of them as escapes."""
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+        text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(value)
+    return text
+
+
 def sse(*chunks: Mapping[str, Any], done: bool = True, ending: str = "\n") -> bytes:
-    lines = [f"data: {json.dumps(each, ensure_ascii=False)}{ending}{ending}" for each in chunks]
+    lines = [f"data: {as_json(each)}{ending}{ending}" for each in chunks]
     return ("".join(lines) + (f"data: [DONE]{ending}{ending}" if done else "")).encode()
+
+
+def events(*pieces: Mapping[str, Any], ending: str = "\n") -> bytes:
+    """Return an event stream as Anthropic and OpenAI's Responses send it, each event named by its type."""
+    lines = [f"event: {each['type']}{ending}data: {as_json(each)}{ending}{ending}" for each in pieces]
+    return "".join(lines).encode()
+
+
+def json_lines(*pieces: Mapping[str, Any]) -> bytes:
+    return "".join(f"{as_json(each)}\n" for each in pieces).encode()
+
+
+class Asked:
+    """A server that keeps what it was asked, and always answers with one body."""
+
+    def __init__(self, body: bytes, content_type: str = "text/event-stream") -> None:
+        self.requests: list[httpx.Request] = []
+        self._body = body
+        self._content_type = content_type
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        self.requests.append(request)
+        return httpx.Response(200, headers={"content-type": self._content_type}, content=self._body)
+
+    @property
+    def body(self) -> Any:
+        return json.loads(self.requests[-1].content)
 
 
 def answering(
     body: bytes | Iterable[bytes | Exception],
     *,
+    kind: type[HTTPModel] = OpenAIChat,
     cut: Cut = whole,
     status: int = 200,
     content_type: str = "text/event-stream; charset=utf-8",
     headers: Mapping[str, str] | None = None,
     **options: Any,
-) -> OpenAIChat:
+) -> HTTPModel:
     """Return a provider whose server always answers with `body`."""
 
     def handle(request: httpx.Request) -> httpx.Response:
@@ -81,9 +120,15 @@ def answering(
         )
 
     given = {"base_url": "http://model.test/v1", "api_key": "", **options}
-    return OpenAIChat("m", transport=httpx.MockTransport(handle), **given)
+    return kind("m", transport=httpx.MockTransport(handle), **given)
 
 
-async def ask(provider: OpenAIChat, *messages: Message, told: list[Delta] | None = None) -> ChatResponse:
+async def ask(
+    provider: HTTPModel,
+    *messages: Message,
+    told: list[Delta] | None = None,
+    tools: tuple[ToolDefinition, ...] = (),
+    **settings: Any,
+) -> ChatResponse:
     emit = (lambda piece: None) if told is None else told.append
-    return await provider.respond(ChatRequest(messages or (Message.user("hello"),)), emit)
+    return await provider.respond(ChatRequest(messages or (Message.user("hello"),), tools, settings), emit)

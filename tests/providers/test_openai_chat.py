@@ -10,10 +10,10 @@ import httpx
 import pytest
 
 from loopkit.errors import AgentBuildError, ProviderError
-from loopkit.messages import Message, Reasoning, Refusal, StopReason, Text, ToolCall, Usage
+from loopkit.messages import Reasoning, Refusal, StopReason, Text, ToolCall, Usage
 from loopkit.providers.openai_chat import OpenAIChat
-from loopkit.providers.protocol import ArgumentsDelta, ChatRequest, Delta, Provider, ReasoningDelta, TextDelta
-from tests.providers.streams import CUTS, Cut, answering, ask, call_piece, chunk, sse
+from loopkit.providers.protocol import ArgumentsDelta, Delta, Provider, ReasoningDelta, TextDelta
+from tests.providers.streams import CUTS, Asked, Cut, answering, ask, call_piece, chunk, sse
 
 pytestmark = pytest.mark.anyio
 
@@ -214,25 +214,11 @@ async def test_an_error_in_a_whole_answer_is_raised() -> None:
     assert not caught.value.retryable
 
 
-class Asked:
-    """A server that keeps what it was asked."""
-
-    def __init__(self) -> None:
-        self.requests: list[httpx.Request] = []
-
-    def __call__(self, request: httpx.Request) -> httpx.Response:
-        self.requests.append(request)
-        return httpx.Response(
-            200, headers={"content-type": "text/event-stream"}, content=sse(chunk({"content": "hi"}, "stop"))
-        )
-
-    @property
-    def body(self) -> Any:
-        return json.loads(self.requests[-1].content)
+ANSWER = sse(chunk({"content": "hi"}, "stop"))
 
 
 async def test_key_headers_and_address_go_with_the_request() -> None:
-    server = Asked()
+    server = Asked(ANSWER)
     provider = OpenAIChat(
         "m",
         base_url="http://h:1/v1/?api-version=2",
@@ -250,7 +236,7 @@ async def test_key_headers_and_address_go_with_the_request() -> None:
 async def test_the_environment_gives_address_and_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", "http://local:2/v1")
     monkeypatch.setenv("OPENAI_API_KEY", " sk-from-env\n")
-    server = Asked()
+    server = Asked(ANSWER)
     await ask(OpenAIChat("m", transport=httpx.MockTransport(server)))
     assert str(server.requests[0].url) == "http://local:2/v1/chat/completions"
     assert server.requests[0].headers["authorization"] == "Bearer sk-from-env"
@@ -259,12 +245,12 @@ async def test_the_environment_gives_address_and_key(monkeypatch: pytest.MonkeyP
 async def test_openai_itself_needs_a_key_and_its_own_word_for_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    server = Asked()
+    server = Asked(ANSWER)
     with pytest.raises(ProviderError, match="set OPENAI_API_KEY"):
         await ask(OpenAIChat("m", transport=httpx.MockTransport(server)))
     assert server.requests == []
     provider = OpenAIChat("m", api_key="sk-x", transport=httpx.MockTransport(server))
-    await provider.respond(ChatRequest((Message.user("u"),), settings={"max_tokens": 5}), lambda piece: None)
+    await ask(provider, max_tokens=5)
     assert server.body["max_completion_tokens"] == 5
     assert "max_tokens" not in server.body
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from loopkit.errors import ProviderError
 from loopkit.messages import (
@@ -21,7 +18,6 @@ from loopkit.messages import (
     ToolDefinition,
     ToolResult,
 )
-from loopkit.providers import openai_chat_wire
 from loopkit.providers.openai_chat_wire import ChatEncoder
 from loopkit.providers.protocol import ChatRequest
 from loopkit.providers.request_body import EMPTY
@@ -176,66 +172,3 @@ def test_settings_that_cannot_be_sent_are_one_clear_line(settings: dict[str, Any
         sent(Message.user("u"), **settings)
     assert "\n" not in str(caught.value)
     assert not caught.value.retryable
-
-
-def test_each_message_is_encoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """DESIGN §1, linear: counted, for a history that grows by a turn per request."""
-    encoded: Counter[int] = Counter()
-    original = openai_chat_wire.ChatHistory.write
-
-    def counting(history: Any, message: Message) -> Any:
-        encoded[id(message)] += 1
-        return original(history, message)
-
-    monkeypatch.setattr(openai_chat_wire.ChatHistory, "write", counting)
-    encoder, history = ChatEncoder("m"), [Message.user("u")]
-    for number in range(50):
-        encoder.body(ChatRequest(tuple(history)))
-        history += turn("call_0", number)
-    assert set(encoded.values()) == {1}
-
-
-def test_histories_of_several_agents_are_kept_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also when they begin with the very same message."""
-    count = 0
-    original = openai_chat_wire.ChatHistory.write
-
-    def counting(history: Any, message: Message) -> Any:
-        nonlocal count
-        count += 1
-        return original(history, message)
-
-    monkeypatch.setattr(openai_chat_wire.ChatHistory, "write", counting)
-    shared = Message.system("s")
-    encoder = ChatEncoder("m")
-    agents = [[shared, Message.user(str(number))] for number in range(4)]
-    for number in range(60):
-        for history in agents:
-            encoder.body(ChatRequest(tuple(history)))
-            history.extend(turn("c", number))
-    assert count <= sum(len(history) for history in agents)
-
-
-EDITS = st.lists(st.tuples(st.sampled_from(["grow", "mask", "drop", "user", "batch"]), st.integers(0, 50)), max_size=25)
-
-
-@given(EDITS)
-def test_what_is_kept_never_changes_what_is_sent(edits: list[tuple[str, int]]) -> None:
-    """Any course of growing, masking, editing and trimming: the same bytes as from a fresh encoder."""
-    encoder, history = ChatEncoder("m"), [Message.system("s"), Message.user("u")]
-    for edit, number in edits:
-        if edit == "grow":
-            history += turn(f"call_{number % 3}", number)
-        elif edit == "user":
-            history = [*history, Message.user(f"more {number}")]
-        elif edit == "batch":
-            calls = [ToolCall(f"call_{number % 2}", "look", {"n": n}) for n in range(3)]
-            results = [Message.tool(ToolResult(call.id, "r")) for call in calls]
-            history = [*history, Message.assistant("", calls), *results]
-        elif edit == "drop":
-            history = history[: max(1, len(history) - number % 40)]
-        elif history[place := number % len(history)].role == "tool":
-            masked = ToolResult(history[place].tool_results[0].tool_call_id, "masked")
-            history = [*history[:place], Message.tool(masked), *history[place + 1 :]]
-        request = ChatRequest(tuple(history))
-        assert encoder.body(request) == ChatEncoder("m").body(request)

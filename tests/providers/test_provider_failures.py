@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
 import socket
 import threading
 import traceback
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from typing import Any
 
 import anyio
@@ -17,7 +15,9 @@ import pytest
 from loopkit.errors import ProviderError
 from loopkit.messages import Message, ToolCall, ToolResult
 from loopkit.providers.http_failures import retry_after
+from loopkit.providers.http_model import HTTPModel
 from loopkit.providers.openai_chat import OpenAIChat
+from tests.providers.servers import ENDING, HEAD, http_chunk, server
 from tests.providers.streams import answering, ask, chunk, sse
 
 pytestmark = pytest.mark.anyio
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.anyio
 KEY = "sk-live-0123456789abcdef"
 
 
-async def failure_of(provider: OpenAIChat, *messages: Message) -> ProviderError:
+async def failure_of(provider: HTTPModel, *messages: Message) -> ProviderError:
     with pytest.raises(ProviderError) as caught:
         await ask(provider, *messages)
     shown = "".join(traceback.format_exception(caught.value)) + repr(caught.value) + repr(provider)
@@ -34,7 +34,7 @@ async def failure_of(provider: OpenAIChat, *messages: Message) -> ProviderError:
     return caught.value
 
 
-def refusing(status: int, body: Any, headers: dict[str, str] | None = None) -> OpenAIChat:
+def refusing(status: int, body: Any, headers: dict[str, str] | None = None) -> HTTPModel:
     text = body if isinstance(body, str) else json.dumps(body)
     return answering(text.encode(), status=status, content_type="application/json", headers=headers, api_key=KEY)
 
@@ -131,50 +131,6 @@ async def test_retry_after_is_in_the_error() -> None:
     assert (await failure_of(refusing(429, "slow down", {"retry-after": "3"}))).retry_after == 3.0
 
 
-TLS_HELLO = b"\x16"
-
-
-def read_request(connection: socket.socket) -> None:
-    received = b""
-    while b"\r\n\r\n" not in received and not received.startswith(TLS_HELLO):
-        received += connection.recv(65536) or b"\r\n\r\n"
-    head, _, body = received.partition(b"\r\n\r\n")
-    length = re.search(rb"content-length: (\d+)", head.lower())
-    while length and len(body) < int(length[1]):
-        body += connection.recv(65536)
-
-
-@contextmanager
-def server(*connections: bytes | tuple[bytes, ...], hold: bool = False) -> Iterator[str]:
-    """Serve each connection its answers, byte for byte; with `hold`, keep it open until the test ends."""
-    over = threading.Event()
-    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
-
-        def serve() -> None:
-            for answers in connections:
-                with listener.accept()[0] as connection:
-                    for answer in [answers] if isinstance(answers, bytes) else answers:
-                        read_request(connection)
-                        connection.sendall(answer)
-                    if hold:
-                        over.wait(10)
-
-        thread = threading.Thread(target=serve, daemon=True)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
-        finally:
-            over.set()
-            thread.join(10)
-
-
-HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
-
-
-def http_chunk(body: bytes) -> bytes:
-    return b"%x\r\n%s\r\n" % (len(body), body)
-
-
 def local(address: str, **options: Any) -> OpenAIChat:
     return OpenAIChat("m", base_url=address, api_key=KEY, **options)
 
@@ -235,7 +191,7 @@ async def test_a_request_can_be_cancelled() -> None:
     assert scope.cancelled_caught
 
 
-ANSWER = HEAD + http_chunk(sse(chunk({"content": "hi"}, "stop"))) + b"0\r\n\r\n"
+ANSWER = HEAD + http_chunk(sse(chunk({"content": "hi"}, "stop"))) + ENDING
 
 
 def test_one_provider_serves_one_event_loop_after_another() -> None:

@@ -13,10 +13,9 @@ from operator import is_
 from typing import Any, ClassVar
 
 from loopkit.messages import Image, Message, Part, Reasoning, Refusal, Text, ToolCall, ToolDefinition, ToolResult
-from loopkit.providers.request_body import (
+from loopkit.providers.request_body import History, RequestEncoder
+from loopkit.providers.wire_parts import (
     EMPTY,
-    History,
-    RequestEncoder,
     arguments_object,
     filled,
     has_words,

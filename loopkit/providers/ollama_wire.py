@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from loopkit.errors import ProviderError
-from loopkit.messages import Image, Message, ToolCall, ToolDefinition
-from loopkit.providers.request_body import (
-    History,
-    RequestEncoder,
+from loopkit.messages import Image, Message, ToolCall, ToolDefinition, ToolResult
+from loopkit.providers.request_body import ItemHistory, RequestEncoder
+from loopkit.providers.wire_parts import (
     arguments_object,
     filled,
     function_tool,
-    has_words,
     listed,
     picture_data,
     words_of,
@@ -22,33 +21,26 @@ _FIELDS = ("format", "think", "keep_alive", "options", "stream", "logprobs", "to
 _OPTION_NAMES = {"max_tokens": "num_predict", "max_completion_tokens": "num_predict"}
 
 
-class OllamaHistory(History):
+class OllamaHistory(ItemHistory):
     """A history as `messages`, each with its role; a result names its call's tool."""
 
-    def write(self, message: Message) -> None:
-        if message.role == "assistant":
-            self._add_item(self._answer(message))
-            return
-        results = message.tool_results
-        for result in results:
-            call_id, name = self._answered(result)
-            item = {"role": "tool", "tool_call_id": call_id, "content": filled(result.content)}
-            self._add_item({**item, "tool_name": self._fit_name(name)} if name else item)
-        if has_words(message):
-            said = {"role": "user" if results else message.role, "content": message.text}
-            pictures = [_data(part) for part in message.parts if isinstance(part, Image)]
-            self._add_item({**said, "images": pictures} if pictures else {**said, "content": filled(message.text)})
-
-    def _answer(self, message: Message) -> dict[str, Any]:
+    def answer_items(self, message: Message) -> Iterable[dict[str, Any]]:
         words, calls = words_of(message), message.tool_calls
         item: dict[str, Any] = {"role": "assistant", "content": words if calls else filled(words)}
         if message.reasoning:
             item["thinking"] = message.reasoning
         if calls:
-            item["tool_calls"] = [
-                self._call(call, wire_id) for call, wire_id in zip(calls, self._name_calls(calls), strict=True)
-            ]
-        return item
+            item["tool_calls"] = list(map(self._call, calls, self._name_calls(calls)))
+        return (item,)
+
+    def result_item(self, result: ToolResult) -> dict[str, Any]:
+        call_id, name = self._answered(result)
+        item = {"role": "tool", "tool_call_id": call_id, "content": filled(result.content)}
+        return {**item, "tool_name": self._fit_name(name)} if name else item
+
+    def content(self, message: Message) -> dict[str, Any]:
+        pictures = [_data(part) for part in message.parts if isinstance(part, Image)]
+        return {"content": message.text, "images": pictures} if pictures else {"content": filled(message.text)}
 
     def _call(self, call: ToolCall, wire_id: str) -> dict[str, Any]:
         return {"id": wire_id, "function": {"name": self._fit_name(call.name), "arguments": arguments_object(call)}}

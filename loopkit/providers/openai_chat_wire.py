@@ -3,45 +3,32 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
-from loopkit.messages import Image, Message, Text, ToolCall, ToolDefinition
-from loopkit.providers.request_body import (
-    History,
-    RequestEncoder,
-    arguments_text,
-    filled,
-    function_tool,
-    has_pictures,
-    has_words,
-    picture_address,
-    words_of,
-)
+from loopkit.messages import Image, Message, ToolCall, ToolDefinition, ToolResult
+from loopkit.providers.request_body import ItemHistory, RequestEncoder
+from loopkit.providers.wire_parts import arguments_text, blocks_of, filled, function_tool, picture_address, words_of
 
 
-class ChatHistory(History):
+class ChatHistory(ItemHistory):
     """A history as `messages`, each with its role, results in messages of their own."""
 
     unfit_in_a_name: ClassVar[re.Pattern[str]] = re.compile(r"[^A-Za-z0-9_.:/-]")
 
-    def write(self, message: Message) -> None:
-        if message.role == "assistant":
-            self._add_item(self._assistant(message))
-            return
-        results = message.tool_results
-        for result in results:
-            call_id, _ = self._answered(result)
-            self._add_item({"role": "tool", "tool_call_id": call_id, "content": filled(result.content)})
-        if has_words(message):
-            self._add_item({"role": "user" if results else message.role, "content": _content(message)})
-
-    def _assistant(self, message: Message) -> dict[str, Any]:
+    def answer_items(self, message: Message) -> Iterable[dict[str, Any]]:
         words, calls = words_of(message), message.tool_calls
         if not calls:
-            return {"role": "assistant", "content": filled(words)}
-        wire_calls = [self._call(call, wire_id) for call, wire_id in zip(calls, self._name_calls(calls), strict=True)]
-        return {"role": "assistant", "content": words if words.strip() else None, "tool_calls": wire_calls}
+            return ({"role": "assistant", "content": filled(words)},)
+        wire_calls = list(map(self._call, calls, self._name_calls(calls)))
+        return ({"role": "assistant", "content": words if words.strip() else None, "tool_calls": wire_calls},)
+
+    def result_item(self, result: ToolResult) -> dict[str, Any]:
+        call_id, _ = self._answered(result)
+        return {"role": "tool", "tool_call_id": call_id, "content": filled(result.content)}
+
+    def content(self, message: Message) -> dict[str, Any]:
+        return {"content": blocks_of(message, words=_words, picture=_picture)}
 
     def _call(self, call: ToolCall, wire_id: str) -> dict[str, Any]:
         function = {"name": self._fit_name(call.name), "arguments": arguments_text(call)}
@@ -74,16 +61,12 @@ class ChatEncoder(RequestEncoder):
         return function_tool(definition)
 
 
-def _content(message: Message) -> str | list[dict[str, Any]]:
-    if not has_pictures(message):
-        return filled(message.text)
-    blocks: list[dict[str, Any]] = []
-    for part in message.parts:
-        if isinstance(part, Image):
-            blocks.append({"type": "image_url", "image_url": {"url": picture_address(part)}})
-        elif isinstance(part, Text) and part.text.strip():
-            blocks.append({"type": "text", "text": part.text})
-    return blocks
+def _words(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}
+
+
+def _picture(image: Image) -> dict[str, Any]:
+    return {"type": "image_url", "image_url": {"url": picture_address(image)}}
 
 
 def _tool_choice(choice: Any) -> Any:

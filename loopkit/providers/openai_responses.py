@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from loopkit.providers.http_model import HTTPModel
+from loopkit.providers.openai_chat import OpenAIChat
 from loopkit.providers.openai_responses_answer import ResponsesReader
 from loopkit.providers.openai_responses_wire import ResponsesEncoder
 from loopkit.providers.protocol import Emit
-from loopkit.providers.service import Service
 
 
 class OpenAIResponses(HTTPModel):
@@ -28,13 +30,11 @@ class OpenAIResponses(HTTPModel):
         AgentBuildError: the address, the key or a header can't be used.
     """
 
-    service = Service(
+    service = replace(
+        OpenAIChat.service,
         example="openai-responses:gpt-5-mini",
-        home="https://api.openai.com/v1",
         path="/responses",
         base_may_end=("/responses",),
-        base_name="OPENAI_BASE_URL",
-        key_name="OPENAI_API_KEY",
     )
 
     def encoder(self, model: str) -> ResponsesEncoder:

@@ -7,56 +7,43 @@ content, byte for byte and in its place. The id of a reasoning item is kept as i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from loopkit.messages import Image, Message, Part, Reasoning, Refusal, Text, ToolCall, ToolDefinition
-from loopkit.providers.request_body import (
-    EMPTY,
-    History,
-    RequestEncoder,
-    arguments_text,
-    filled,
-    has_pictures,
-    has_words,
-    picture_address,
-)
+from loopkit.messages import Image, Message, Part, Reasoning, Refusal, Text, ToolCall, ToolDefinition, ToolResult
+from loopkit.providers.request_body import ItemHistory, RequestEncoder
+from loopkit.providers.wire_parts import EMPTY, arguments_text, blocks_of, filled, picture_address
 
 _LONGEST_ID = 48
 _NEVER_THINKS = re.compile(r"(ft:)?(gpt-3|gpt-4|chatgpt|gpt-5-chat)")
 _LIMIT_NAMES = ("max_tokens", "max_completion_tokens")
 
 
-class ResponsesHistory(History):
+class ResponsesHistory(ItemHistory):
     """A history as `input` items: messages, reasoning, calls and their outputs beside each other."""
 
     def fit_id(self, call_id: str) -> str:
         # 64 characters are taken, and a rewritten id is longer than its original
         return call_id[:_LONGEST_ID]
 
-    def write(self, message: Message) -> None:
-        if message.role == "assistant":
-            self._write_answer(message)
-            return
-        results = message.tool_results
-        for result in results:
-            call_id, _ = self._answered(result)
-            output = filled(result.content)
-            self._add_item({"type": "function_call_output", "call_id": call_id, "output": output})
-        if has_words(message):
-            self._add_item({"role": "user" if results else message.role, "content": _content(message)})
-
-    def _write_answer(self, message: Message) -> None:
+    def answer_items(self, message: Message) -> Iterable[dict[str, Any]]:
         wire_ids = iter(self._name_calls(message.tool_calls))
         # an answer needs an item, and a reasoning item needs one after it (b14)
         incomplete = True
         for part in message.parts:
             item = self._item(part, wire_ids)
             if item is not None:
-                self._add_item(item)
+                yield item
                 incomplete = item.get("type") == "reasoning"
         if incomplete:
-            self._add_item({"role": "assistant", "content": EMPTY})
+            yield {"role": "assistant", "content": EMPTY}
+
+    def result_item(self, result: ToolResult) -> dict[str, Any]:
+        call_id, _ = self._answered(result)
+        return {"type": "function_call_output", "call_id": call_id, "output": filled(result.content)}
+
+    def content(self, message: Message) -> dict[str, Any]:
+        return {"content": blocks_of(message, words=_words, picture=_picture)}
 
     def _item(self, part: Part, wire_ids: Iterator[str]) -> dict[str, Any] | None:
         if isinstance(part, ToolCall):
@@ -109,16 +96,12 @@ def _reasoning(part: Reasoning) -> dict[str, Any] | None:
     return {**item, "summary": summary, "encrypted_content": part.encrypted}
 
 
-def _content(message: Message) -> str | list[dict[str, Any]]:
-    if not has_pictures(message):
-        return filled(message.text)
-    blocks: list[dict[str, Any]] = []
-    for part in message.parts:
-        if isinstance(part, Image):
-            blocks.append({"type": "input_image", "detail": "auto", "image_url": picture_address(part)})
-        elif isinstance(part, Text) and part.text.strip():
-            blocks.append({"type": "input_text", "text": part.text})
-    return blocks
+def _words(text: str) -> dict[str, Any]:
+    return {"type": "input_text", "text": text}
+
+
+def _picture(image: Image) -> dict[str, Any]:
+    return {"type": "input_image", "detail": "auto", "image_url": picture_address(image)}
 
 
 __all__ = ["ResponsesEncoder"]

@@ -5,25 +5,22 @@ What is sent is made valid at send time; the recorded history stays as it is (sp
 
 from __future__ import annotations
 
-import json
 import re
 import threading
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import indexOf, is_
 from typing import Any, ClassVar, NamedTuple, Self
 
 from loopkit.errors import ProviderError
-from loopkit.messages import Image, JSONObject, Message, Refusal, Text, ToolCall, ToolDefinition, ToolResult
+from loopkit.messages import Message, ToolCall, ToolDefinition, ToolResult
 from loopkit.providers.protocol import ChatRequest
+from loopkit.providers.wire_parts import has_words, to_json
 
-EMPTY = "(empty)"
 _HISTORIES = 16
 _LONGEST_CUT = 32
 _HISTORY_BYTES = 64 * 1024 * 1024
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
-_DATA_ADDRESS = re.compile(r"data:([^;,]*)(?:;[^;,]*)*;base64,(.*)", re.DOTALL)
 _TOOL_SETTINGS = ("tool_choice", "parallel_tool_calls")
 
 
@@ -121,10 +118,6 @@ class History(ABC):
             before = written.items
         return found
 
-    def _add_item(self, item: Mapping[str, Any]) -> None:
-        self.text += (b"," if self.text else b"") + to_json(item)
-        self._items += 1
-
     def _name_calls(self, calls: Sequence[ToolCall]) -> list[str]:
         """Return the ids that the calls of one response go by on the wire, unique in this history (b8, b9)."""
         self._open = {}
@@ -151,6 +144,36 @@ class History(ABC):
 
     def _fit_name(self, name: str) -> str:
         return self.unfit_in_a_name.sub("_", name)[: self.longest_name] or "unnamed"
+
+
+class ItemHistory(History):
+    """A history whose messages each stand in items of their own."""
+
+    @abstractmethod
+    def answer_items(self, message: Message) -> Iterable[Mapping[str, Any]]:
+        """Yield the items of an assistant's message."""
+
+    @abstractmethod
+    def result_item(self, result: ToolResult) -> Mapping[str, Any]:
+        """Return the item of one result."""
+
+    @abstractmethod
+    def content(self, message: Message) -> Mapping[str, Any]:
+        """Return what stands beside the role of a system's or user's message."""
+
+    def write(self, message: Message) -> None:
+        if message.role == "assistant":
+            for item in self.answer_items(message):
+                self._add_item(item)
+            return
+        for result in message.tool_results:
+            self._add_item(self.result_item(result))
+        if has_words(message):
+            self._add_item({"role": "user" if message.tool_results else message.role, **self.content(message)})
+
+    def _add_item(self, item: Mapping[str, Any]) -> None:
+        self.text += (b"," if self.text else b"") + to_json(item)
+        self._items += 1
 
 
 class RequestEncoder(ABC):
@@ -250,93 +273,4 @@ class RequestEncoder(ABC):
             self._histories.pop()
 
 
-def to_json(value: Any) -> bytes:
-    """Return compact JSON; lone surrogates, which UTF-8 can't hold, become U+FFFD."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    try:
-        return text.encode()
-    except UnicodeEncodeError:
-        return _LONE_SURROGATE.sub("\ufffd", text).encode()
-
-
-def filled(text: str) -> str:
-    """Return a text that no server takes for a missing one (b14)."""
-    return text if text.strip() else EMPTY
-
-
-def words_of(message: Message) -> str:
-    """Return an answer's words; a refusal goes back as words, since not every server knows the field (a37)."""
-    return "".join(part.text for part in message.parts if isinstance(part, (Text, Refusal)))
-
-
-def has_words(message: Message) -> bool:
-    """Whether a message says something beside its tool results."""
-    return bool(message.text) or has_pictures(message) or not message.tool_results
-
-
-def has_pictures(message: Message) -> bool:
-    return any(isinstance(part, Image) for part in message.parts)
-
-
-def picture_data(image: Image) -> tuple[str, str] | None:
-    """Return media type and base64 text of a picture that is not elsewhere, or None."""
-    if image.url is None:
-        return image.media_type, image.data or ""
-    inline = _DATA_ADDRESS.match(image.url)
-    return (inline[1] or image.media_type, inline[2]) if inline else None
-
-
-def picture_address(image: Image) -> str:
-    """Return where a picture is found; one that is inline becomes a `data:` address."""
-    return image.url or f"data:{image.media_type};base64,{image.data or ''}"
-
-
-def arguments_text(call: ToolCall) -> str:
-    """Return a call's arguments as JSON text; servers refuse a whole history over one text that is no object."""
-    if call.raw_arguments is None:
-        try:
-            return json.dumps(dict(call.arguments), ensure_ascii=False, allow_nan=False)
-        except ValueError:
-            return json.dumps({"invalid_json": json.dumps(dict(call.arguments))})
-    return json.dumps({"invalid_json": call.raw_arguments}, ensure_ascii=False)
-
-
-def arguments_object(call: ToolCall) -> JSONObject:
-    """Return a call's arguments as the object that Anthropic and Ollama take (spec/faults.md a14)."""
-    parsed: JSONObject = json.loads(arguments_text(call))
-    return parsed
-
-
-def function_tool(definition: ToolDefinition) -> dict[str, Any]:
-    """Return a tool's definition as Chat Completions and Ollama take it."""
-    return {
-        "type": "function",
-        "function": {
-            "name": definition.name,
-            "description": definition.description,
-            "parameters": definition.parameters,
-        },
-    }
-
-
-def listed(value: object) -> object:
-    """Return a setting that may be one text, such as `stop`, as the list that a server wants."""
-    return [value] if isinstance(value, str) else value
-
-
-__all__ = [
-    "EMPTY",
-    "History",
-    "RequestEncoder",
-    "arguments_object",
-    "arguments_text",
-    "filled",
-    "function_tool",
-    "has_pictures",
-    "has_words",
-    "listed",
-    "picture_address",
-    "picture_data",
-    "to_json",
-    "words_of",
-]
+__all__ = ["History", "ItemHistory", "RequestEncoder"]

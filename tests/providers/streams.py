@@ -12,7 +12,9 @@ from loopkit.messages import ChatResponse, Message, ToolDefinition
 from loopkit.providers.http_model import HTTPModel
 from loopkit.providers.openai_chat import OpenAIChat
 from loopkit.providers.protocol import ChatRequest, Delta
+from loopkit.providers.request_body import RequestEncoder
 
+TOOL = ToolDefinition("look", "Look at a thing.", {"type": "object", "properties": {"thing": {"type": "string"}}})
 Cut = Callable[[bytes], list[bytes]]
 
 
@@ -132,3 +134,10 @@ async def ask(
 ) -> ChatResponse:
     emit = (lambda piece: None) if told is None else told.append
     return await provider.respond(ChatRequest(messages or (Message.user("hello"),), tools, settings), emit)
+
+
+def sent_by(
+    encoder: RequestEncoder, *messages: Message, tools: tuple[ToolDefinition, ...] = (), **settings: Any
+) -> Any:
+    """Return the body of a request as the server reads it."""
+    return json.loads(encoder.body(ChatRequest(messages, tools, settings)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import httpx
@@ -23,8 +22,7 @@ from loopkit.messages import (
 )
 from loopkit.providers.anthropic import AnthropicMessages
 from loopkit.providers.anthropic_wire import AnthropicEncoder
-from loopkit.providers.protocol import ChatRequest
-from loopkit.providers.request_body import EMPTY
+from loopkit.providers.wire_parts import EMPTY
 from tests.providers.dialects import (
     ANTHROPIC,
     REDACTED,
@@ -36,15 +34,13 @@ from tests.providers.dialects import (
     text_delta,
     tool_use,
 )
-from tests.providers.streams import Asked, answering, ask, events
+from tests.providers.streams import TOOL, Asked, answering, ask, events, sent_by
 
 pytestmark = pytest.mark.anyio
 
-TOOL = ToolDefinition("look", "Look at a thing.", {"type": "object", "properties": {"thing": {"type": "string"}}})
-
 
 def sent(*messages: Message, model: str = "claude-x", tools: tuple[ToolDefinition, ...] = (), **settings: Any) -> Any:
-    return json.loads(AnthropicEncoder(model).body(ChatRequest(messages, tools, settings)))
+    return sent_by(AnthropicEncoder(model), *messages, tools=tools, **settings)
 
 
 def text(words: str) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from functools import partial
 from typing import Any
 
 import httpx
@@ -17,23 +17,17 @@ from loopkit.messages import (
     StopReason,
     Text,
     ToolCall,
-    ToolDefinition,
     ToolResult,
 )
 from loopkit.providers.json_lines import JSONLinesReader
 from loopkit.providers.ollama import Ollama
 from loopkit.providers.ollama_wire import OllamaEncoder
-from loopkit.providers.protocol import ChatRequest
 from tests.providers.dialects import LINES, OLLAMA, line
-from tests.providers.streams import Asked, answering, ask, json_lines
+from tests.providers.streams import TOOL, Asked, answering, ask, json_lines, sent_by
 
 pytestmark = pytest.mark.anyio
 
-TOOL = ToolDefinition("look", "Look at a thing.", {"type": "object", "properties": {"thing": {"type": "string"}}})
-
-
-def sent(*messages: Message, tools: tuple[ToolDefinition, ...] = (), **settings: Any) -> Any:
-    return json.loads(OllamaEncoder("qwen3").body(ChatRequest(messages, tools, settings)))
+sent = partial(sent_by, OllamaEncoder("qwen3"))
 
 
 async def heard(*pieces: dict[str, Any]) -> ChatResponse:

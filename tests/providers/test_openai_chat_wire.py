@@ -1,8 +1,9 @@
-"""Requests on the wire: valid at send time, each message encoded once."""
+"""Chat Completions: what is particular to its requests."""
 
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,23 +12,15 @@ from loopkit.errors import ProviderError
 from loopkit.messages import (
     Image,
     Message,
-    Reasoning,
     Refusal,
     Text,
     ToolCall,
-    ToolDefinition,
     ToolResult,
 )
 from loopkit.providers.openai_chat_wire import ChatEncoder
-from loopkit.providers.protocol import ChatRequest
-from loopkit.providers.request_body import EMPTY
+from tests.providers.streams import TOOL, sent_by
 
-TOOL = ToolDefinition("look", "Look at a thing.", {"type": "object", "properties": {"thing": {"type": "string"}}})
-
-
-def sent(*messages: Message, tools: tuple[ToolDefinition, ...] = (), **settings: Any) -> dict[str, Any]:
-    body: dict[str, Any] = json.loads(ChatEncoder("m").body(ChatRequest(messages, tools, settings)))
-    return body
+sent = partial(sent_by, ChatEncoder("m"))
 
 
 def turn(call_id: str, number: int, *, result: str = "r") -> list[Message]:
@@ -69,39 +62,9 @@ def test_arguments_go_back_as_a_string() -> None:
     }
 
 
-def test_large_integers_go_back_exactly() -> None:
-    """a32."""
-    call = ToolCall("c", "look", {"id": 2512292042121000001})
-    body = sent(Message.assistant("", [call]), Message.tool(ToolResult("c", "x")))
-    assert body["messages"][0]["tool_calls"][0]["function"]["arguments"] == '{"id": 2512292042121000001}'
-
-
-@pytest.mark.parametrize(
-    "message",
-    [
-        Message.user(""),
-        Message.user(" \n"),
-        Message("assistant", (Reasoning("hm"),)),
-        Message("assistant", ()),
-        Message.tool(ToolResult("c", "")),
-    ],
-)
-def test_a_message_without_words_is_sent_with_a_placeholder(message: Message) -> None:
-    """b14: the history itself stays as it is."""
-    assert sent(message)["messages"][0]["content"] == EMPTY
-
-
 def test_a_refusal_is_sent_as_words() -> None:
     """a37."""
     assert sent(Message("assistant", (Refusal("no"),)))["messages"] == [{"role": "assistant", "content": "no"}]
-
-
-@pytest.mark.parametrize("raw", ['{"a"', "[1]", ""])
-def test_arguments_that_are_no_object_are_sent_as_one_that_holds_them(raw: str) -> None:
-    """d16: servers refuse a whole history over one text that they can't parse."""
-    call = ToolCall("c", "look", raw_arguments=raw, problem="invalid JSON")
-    arguments = sent(Message.assistant("", [call]))["messages"][0]["tool_calls"][0]["function"]["arguments"]
-    assert json.loads(arguments) == {"invalid_json": raw}
 
 
 def test_what_is_no_json_never_reaches_the_wire_as_such() -> None:
@@ -109,13 +72,6 @@ def test_what_is_no_json_never_reaches_the_wire_as_such() -> None:
     function = sent(Message.assistant("", [call]))["messages"][0]["tool_calls"][0]["function"]
     assert function["name"] == "unnamed"
     assert json.loads(function["arguments"]) == {"invalid_json": '{"a": NaN}'}
-
-
-def test_lone_surrogates_are_replaced_on_the_wire_only() -> None:
-    """d16, e20."""
-    message = Message.user("a\ud800b é 😀")
-    assert sent(message)["messages"][0]["content"] == "a\ufffdb é 😀"
-    assert message.text == "a\ud800b é 😀"
 
 
 def test_pictures_are_sent_as_content_blocks() -> None:

@@ -23,18 +23,16 @@ from loopkit.messages import (
 )
 from loopkit.providers.openai_responses import OpenAIResponses
 from loopkit.providers.openai_responses_wire import ResponsesEncoder
-from loopkit.providers.protocol import ArgumentsDelta, ChatRequest, Delta, TextDelta
-from loopkit.providers.request_body import EMPTY
+from loopkit.providers.protocol import ArgumentsDelta, Delta, TextDelta
+from loopkit.providers.wire_parts import EMPTY
 from tests.providers.dialects import ENCRYPTED, RESPONSES, delta, function_call, item, response, said
-from tests.providers.streams import Asked, answering, ask, events, sse
+from tests.providers.streams import TOOL, Asked, answering, ask, events, sent_by, sse
 
 pytestmark = pytest.mark.anyio
 
-TOOL = ToolDefinition("look", "Look at a thing.", {"type": "object", "properties": {"thing": {"type": "string"}}})
-
 
 def sent(*messages: Message, model: str = "gpt-5", tools: tuple[ToolDefinition, ...] = (), **settings: Any) -> Any:
-    return json.loads(ResponsesEncoder(model).body(ChatRequest(messages, tools, settings)))
+    return sent_by(ResponsesEncoder(model), *messages, tools=tools, **settings)
 
 
 async def heard(*pieces: dict[str, Any], told: list[Delta] | None = None) -> ChatResponse:

@@ -16,7 +16,8 @@ from loopkit.providers.ollama_wire import OllamaEncoder
 from loopkit.providers.openai_chat_wire import ChatEncoder
 from loopkit.providers.openai_responses_wire import ResponsesEncoder
 from loopkit.providers.protocol import ChatRequest
-from loopkit.providers.request_body import EMPTY, RequestEncoder
+from loopkit.providers.request_body import RequestEncoder
+from loopkit.providers.wire_parts import EMPTY
 
 ENCODERS: list[type[RequestEncoder]] = [ChatEncoder, ResponsesEncoder, AnthropicEncoder, OllamaEncoder]
 

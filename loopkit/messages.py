@@ -153,7 +153,10 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens, added up with `+`; `unreported` counts answers whose provider gave no figures."""
+    """Tokens, added up with `+`; cached input counts as input too, reasoning as output too.
+
+    `unreported` counts answers whose provider gave no figures.
+    """
 
     input_tokens: int = 0
     output_tokens: int = 0

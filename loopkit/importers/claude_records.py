@@ -71,11 +71,10 @@ def usage_of(message: Block) -> Usage | None:
     usage = message.get("usage")
     if not isinstance(usage, dict):
         return None
+    read, written = token_count(usage, "cache_read_input_tokens"), token_count(usage, "cache_creation_input_tokens")
+    # this provider counts cached input apart, `Usage` counts it in
     return Usage(
-        token_count(usage, "input_tokens"),
-        token_count(usage, "output_tokens"),
-        token_count(usage, "cache_read_input_tokens"),
-        token_count(usage, "cache_creation_input_tokens"),
+        token_count(usage, "input_tokens") + read + written, token_count(usage, "output_tokens"), read, written
     )
 
 

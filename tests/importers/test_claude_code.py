@@ -38,7 +38,7 @@ def test_lines_that_share_an_id_are_one_iteration_with_the_largest_usage(tmp_pat
     assert first.stop_reason is StopReason.TOOL_CALLS
     assert second.stop_reason is StopReason.END_TURN
     assert first.usage is not None
-    assert (first.usage.input_tokens, first.usage.output_tokens, first.usage.cache_read_tokens) == (5, 40, 70)
+    assert (first.usage.input_tokens, first.usage.output_tokens, first.usage.cache_read_tokens) == (78, 40, 70)
     assert root.usage.output_tokens == 49
     assert [found.content for found in first.calls] == ["a.txt"]
     assert root.reason == Complete()

@@ -18,7 +18,7 @@ from loopkit.drivers.cancelling import cancelled_by_whoever_waits
 from loopkit.drivers.result import response_of
 from loopkit.drivers.run import CallScope, current_call
 from loopkit.drivers.threads import run_in_thread
-from loopkit.errors import ProviderError
+from loopkit.errors import ProviderError, RecordedToolError
 from loopkit.messages import ChatResponse, JSONObject, ToolCall
 from loopkit.outcomes import Approve, Continue, Deny, Modify, Respond, Stop, ToolApproval
 from loopkit.providers.protocol import ChatRequest, Delta
@@ -51,6 +51,8 @@ def failure_of(error: BaseException) -> e.Failure:
     """Return an exception as the log keeps it."""
     if isinstance(error, ProviderError):
         return e.Failure(type(error).__name__, str(error), error.status, error.retry_after, error.request_id)
+    if isinstance(error, RecordedToolError):
+        return e.Failure(error.type_name, error.message)
     try:
         words = str(error)
     except Exception as broken:  # noqa: BLE001  # a tool's exception may not even be printable

@@ -56,7 +56,10 @@ class RecordedAnswers:
         self._live_tools = live_tools
         self._ask_again = ask_again
         attempts: dict[tuple[str, int], int] = {}
+        self._failed: set[tuple[str, str]] = set()
         for event in events:
+            if isinstance(event.fact, e.CallbackFailed):
+                self._failed.add((event.loop, event.fact.callback))
             effect = effect_answered(event)
             if effect is None or not isinstance(event.fact, e.Input):
                 continue
@@ -83,6 +86,9 @@ class RecordedAnswers:
         fact = self.recorded(loop, effect)
         if self._ask_again and (isinstance(fact, e.StopAnswered) or _by_callback(fact)):
             return None
+        if fact is None and self._ask_again and (loop, _callback_asked(effect)) in self._failed:
+            # it raised then: whether it does again stands in what follows
+            return None
         if fact is None:
             raise MissingAnswer(loop, effect)
         return fact
@@ -95,6 +101,15 @@ class MissingAnswer(LookupError):
         super().__init__(f"{loop}: nothing is recorded for {effect}")
         self.loop = loop
         self.effect = effect
+
+
+def _callback_asked(effect: Effect) -> str:
+    match effect:
+        case AskDecision():
+            return "on_tool_call"
+        case AskStopCondition():
+            return "stop_when"
+    return ""
 
 
 def _by_callback(fact: e.Input | None) -> bool:

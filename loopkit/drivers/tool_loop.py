@@ -13,7 +13,7 @@ from loopkit.drivers.loop_driver import LoopDriver
 from loopkit.drivers.parts import LoopParts, messages_of
 from loopkit.drivers.result import ToolLoopResult, response_of
 from loopkit.drivers.run import CallScope, Listener, Run, Watcher, current_call, new_header
-from loopkit.errors import LoopkitError, ToolError
+from loopkit.errors import LoopkitError, ProviderError, RecordedToolError, ToolError
 from loopkit.messages import ChatResponse, Message
 from loopkit.providers.protocol import Provider
 from loopkit.recording.writer import Recorder
@@ -194,4 +194,18 @@ def _exception(driver: LoopDriver, failure: e.Failure) -> BaseException:
     errors = [error if isinstance(error, Exception) else ToolError(repr(error)) for error in raised]
     if len(errors) > 1:
         return ExceptionGroup("several tools failed in one iteration", errors)
-    return errors[0] if errors else ToolError(failure.message)
+    return errors[0] if errors else recorded_exception(failure)
+
+
+def recorded_exception(failure: e.Failure) -> Exception:
+    """Return what stands for an exception of which only the record is left (DESIGN §4)."""
+    if failure.type_name == ProviderError.__name__:
+        return ProviderError(
+            failure.message,
+            status=failure.status,
+            retry_after=failure.retry_after,
+            request_id=failure.request_id,
+        )
+    if failure.type_name == ToolError.__name__:
+        return ToolError(failure.message)
+    return RecordedToolError(failure.type_name, failure.message)

@@ -208,8 +208,8 @@ def _tools(plan: Plan) -> ToolRegistry:
     async def pair(n: int) -> str:
         """Ask two sub-agents at once."""
         async with anyio.create_task_group() as group:
-            for task in ("one", "two"):
-                group.start_soon(agent_of(child_of(n)).run, task)
+            for _ in range(2):
+                group.start_soon(agent_of(child_of(n)).run, "task")
         return "both"
 
     @tool

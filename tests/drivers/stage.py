@@ -109,7 +109,10 @@ class Stage:
 
     def decide_as_person(self, loop: str, call: str, decision: ToolApproval, version: int = 1) -> None:
         """A person decides, as an interface passes it on."""
-        self.drivers[loop].decide(call, version, decision, "person", e.CallVerdict())
+        # the request stands in the log before its driver is known here
+        with self.root.run.lock:
+            driver = self.drivers[loop]
+        driver.decide(call, version, decision, "person", e.CallVerdict())
 
 
 class ClosingRecorder(Recorder):

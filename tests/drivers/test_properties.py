@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from loopkit import events as e
 from loopkit.core.loop import fold
 from loopkit.drivers.fork import fork
+from loopkit.drivers.live_tools import UNREPEATABLE
 from loopkit.drivers.replay import replay
 from loopkit.errors import UserError
 from loopkit.outcomes import ToolApproval
@@ -136,3 +137,17 @@ def test_a_fork_anywhere_is_a_run_of_its_own(
         assert fold(events)[e.ROOT].finished is not None
         report = replay(path)
         assert report.same, report.text()
+
+
+@given(plan=plans(depth=1))
+@thorough
+def test_any_agent_replays_its_own_run_the_same(plan: Plan) -> None:
+    """DESIGN §4: its prompt, tools, configuration and callbacks are compared; also when its tools really run."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "run.jsonl"
+        meddler = recorded(plan, Meddling(), "asyncio", path)
+        report = replay(path, agent_of(plan))
+        assert report.same, report.text()
+        if not any(isinstance(event.fact, UNREPEATABLE) for event in meddler.events):
+            report = replay(path, agent_of(plan), tools="live")
+            assert report.same, report.text()

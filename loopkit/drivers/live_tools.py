@@ -14,14 +14,14 @@ from loopkit.drivers.run import Run, new_header
 from loopkit.drivers.tool_loop import run_root
 from loopkit.errors import UserError
 from loopkit.events import Event
-from loopkit.outcomes import ToolApproval
+from loopkit.outcomes import Deny, ToolApproval
 from loopkit.providers.protocol import Delta
 
 UNREPEATABLE = (e.MessagesInjected, e.HistoryEdited, e.StopCommanded, e.RunStopped, e.ToolAbandoned, e.ModelInterrupted)
 
 
 class _Listener:
-    """Hears what a replay does; stands at no gate and decides nothing."""
+    """Hears what a replay does; stands at no gate and lets nothing run that the recording does not approve."""
 
     def __init__(self) -> None:
         self.events: list[Event] = []
@@ -30,7 +30,8 @@ class _Listener:
         return None
 
     def decide(self, driver: LoopDriver, call: CallState) -> tuple[ToolApproval, str] | None:
-        return None
+        # the callback raised when it was recorded and has nothing to say today; nobody is there to decide
+        return Deny("the recording holds no decision on this call"), "replay"
 
     def happened(self, event: Event) -> None:
         self.events.append(event)

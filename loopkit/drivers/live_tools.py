@@ -17,6 +17,7 @@ from loopkit.events import Event
 from loopkit.outcomes import Deny, ToolApproval
 from loopkit.providers.protocol import Delta
 
+TERMINAL = (e.LoopFinished, e.LoopFailed)
 UNREPEATABLE = (e.MessagesInjected, e.HistoryEdited, e.StopCommanded, e.RunStopped, e.ToolAbandoned, e.ModelInterrupted)
 
 
@@ -75,9 +76,12 @@ def _first_difference(
     recorded: Sequence[Event], came: Sequence[Event], missing: MissingAnswer | None
 ) -> Divergence | None:
     differences = list(_differences(recorded, came))
+    finished = any(event.loop == e.ROOT and isinstance(event.fact, TERMINAL) for event in recorded)
+    if finished:
+        differences += _beyond(recorded, came)
     if differences:
         return min(differences, key=lambda divergence: divergence.seq)
-    if missing is not None:
+    if missing is not None and finished:
         last = max((event.seq for event in recorded if event.loop == missing.loop), default=len(recorded))
         return Divergence(last, missing.loop, 0, str(missing), None, None)
     return None
@@ -97,12 +101,16 @@ def _differences(recorded: Sequence[Event], came: Sequence[Event]) -> Iterator[D
             if other is None or other.fact != event.fact or other.iteration != event.iteration:
                 yield _difference(event, other)
                 break
-        else:
-            if len(after) > len(before):
-                extra = after[len(before)]
-                yield Divergence(
-                    before[-1].seq, loop, extra.iteration, what_drifted(None, extra.fact), None, extra.fact
-                )
+
+
+def _beyond(recorded: Sequence[Event], came: Sequence[Event]) -> Iterator[Divergence]:
+    """Yield what came today behind the recorded ends."""
+    for loop in dict.fromkeys(event.loop for event in recorded):
+        before = [event for event in recorded if event.loop == loop and _compared(event)]
+        after = [event for event in came if event.loop == loop and _compared(event)]
+        if len(after) > len(before):
+            extra = after[len(before)]
+            yield Divergence(before[-1].seq, loop, extra.iteration, what_drifted(None, extra.fact), None, extra.fact)
     known = {event.loop for event in recorded}
     for event in came:
         if event.loop not in known:

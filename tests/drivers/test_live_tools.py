@@ -17,7 +17,7 @@ from loopkit.outcomes import Approve
 from loopkit.recording.reader import read_recording
 from loopkit.recording.writer import Recorder
 from tests.drivers.stage import Stage, ask
-from tests.drivers.test_replay import child, count, delegate, differs, look, record, story
+from tests.drivers.test_replay import child, count, delegate, differs, look, of_events, record, story
 
 
 @pytest.fixture
@@ -117,6 +117,15 @@ def test_live_tools_may_answer_in_any_order(tmp_path: Path) -> None:
     report = replay(path, agent(), tools="live")
     assert report.same, report.text()
     assert order == ["root/1.1", "root/1.2"]
+
+
+def test_an_unfinished_run_replays_as_far_as_it_goes(recorded: Path) -> None:
+    """DESIGN §3: what would come behind its last event is no difference."""
+    events = read_recording(recorded).events
+    for length in range(1, len(events)):
+        report = replay(of_events(events[:length]), story(), tools="live")
+        assert report.same, report.text()
+        assert not report.finished
 
 
 def test_live_tools_need_an_agent(recorded: Path) -> None:

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
@@ -30,6 +31,7 @@ from loopkit_tui.screens.home import HomeScreen
 from loopkit_tui.screens.run import RunScreen
 from loopkit_tui.themes import DARK, LIGHT, THEMES
 
+SECONDS_WITHOUT_TERMINAL = 1.0
 _ENDING_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 
 
@@ -115,8 +117,10 @@ class LoopkitApp(App[None]):
     def close_sessions(self) -> list[str]:
         """Close every run, and return the paths of the recordings of live ones."""
         paths = [str(session.path) for session in self.sessions if session.live and session.path is not None]
-        while self.sessions:
-            self.sessions.pop().close()
+        with suppress(IndexError):
+            while True:
+                # a thread that ends the process may do the same at the same time
+                self.sessions.pop().close()
         return paths
 
     # ── opening ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -168,7 +172,19 @@ class LoopkitApp(App[None]):
         for name in _ENDING_SIGNALS:
             number = getattr(signal, name, None)
             if number is not None:
-                loop.add_signal_handler(number, partial(self.exit, return_code=128 + number))
+                leave = self._leave_without_terminal if name == "SIGHUP" else self.exit
+                loop.add_signal_handler(number, partial(leave, return_code=128 + number))
+
+    def _leave_without_terminal(self, return_code: int) -> None:
+        """End although nothing can be drawn any more: what still wants to write to the terminal may wait for ever."""
+
+        def end_for_certain() -> None:
+            self.close_sessions()
+            time.sleep(SECONDS_WITHOUT_TERMINAL)
+            os._exit(return_code)
+
+        threading.Thread(target=end_for_certain, name="ending", daemon=True).start()
+        self.exit(return_code=return_code)
 
     def action_leave_at_once(self) -> None:
         self.exit(return_code=130)

@@ -16,7 +16,7 @@ from loopkit import events as e
 from loopkit.core.history import INTERRUPTED_CALL
 from loopkit.core.loop import fold
 from loopkit.core.state import AskDecision, Effect, LoopState, RunTool
-from loopkit.drivers.orphans import append_to_inherited, close_orphans
+from loopkit.drivers.orphans import append_to_inherited, close_orphans, complete_end
 from loopkit.drivers.parts import LoopParts
 from loopkit.drivers.prepared import RecordedAnswers
 from loopkit.drivers.result import ToolLoopResult
@@ -79,6 +79,7 @@ async def fork(
     run = _forked_run(parent, point, parts, recorder, watcher)
     try:
         _copy_prefix(run, point)
+        _complete_ends(run)
         _leave_gates(run, point.loop)
         _close_orphans(run, point.loop)
         return await continue_root(run, parts, driver_made=driver_made)
@@ -105,10 +106,10 @@ def find_fork_point(parent: Recording, at: int | str, edit: ToolApproval | None)
                 f"event {at} ({event.type}) is of no call: name a call, such as root/3.1, to change what was decided"
             )
         return _at_call(parent, call, edit)
-    prefix = events[:at]
-    if fold(prefix)[e.ROOT].finished is not None:
+    root = fold(events[:at])[e.ROOT]
+    if root.finished is not None or root.ending is not None:
         raise UserError(f"the run has ended at event {at}: choose an earlier one")
-    return ForkPoint(prefix, event.loop)
+    return ForkPoint(events[:at], event.loop)
 
 
 def _at_call(parent: Recording, call: str, edit: ToolApproval | None) -> ForkPoint:
@@ -120,7 +121,8 @@ def _at_call(parent: Recording, call: str, edit: ToolApproval | None) -> ForkPoi
             return ForkPoint(prefix, event.loop, call, recorded if edit is None else _edited(prefix, event, call, edit))
     for event in events:
         if isinstance(event.fact, e.DecisionRequested) and event.fact.call == call:
-            if fold(events)[event.loop].call_state(call) is None:
+            states = fold(events)
+            if states[event.loop].call_state(call) is None or states[e.ROOT].ending is not None:
                 break
             return ForkPoint(events, event.loop, call, None if edit is None else _edited(events, event, call, edit))
     known = [event.fact.call for event in events if isinstance(event.fact, e.Decided)]
@@ -171,6 +173,13 @@ def _copy_prefix(run: Run, point: ForkPoint) -> None:
 
 def _is_within(loop: str, ancestor: str) -> bool:
     return loop == ancestor or loop.startswith(f"{ancestor}/")
+
+
+def _complete_ends(run: Run) -> None:
+    """Bring sub-agents to their end that were being stopped at the cut; deepest first."""
+    ending = [path for path, state in run.inherited.items() if state.ending is not None and state.finished is None]
+    for path in sorted(ending, key=lambda path: path.count("#"), reverse=True):
+        complete_end(run, path)
 
 
 def _leave_gates(run: Run, loop: str) -> None:

@@ -40,16 +40,21 @@ def open_below(run: Run, place: str) -> list[str]:
     ]
 
 
+def complete_end(run: Run, path: str) -> None:
+    """Let an inherited loop that is about to end come to its end: nobody runs what it waits for."""
+    state = run.inherited[path]
+    if state.phase is Phase.MODEL:
+        append_to_inherited(run, path, e.ModelInterrupted("fork"))
+    running = [call.key for call in state.calls if call.phase is CallPhase.RUNNING]
+    append_to_inherited(run, path, *(e.ToolAbandoned(key, "fork") for key in running))
+    while (due := LoopCore(run.inherited[path]).due()) is not None:
+        append_to_inherited(run, path, due)
+
+
 def close_orphans(run: Run, paths: Iterable[str]) -> None:
     """End inherited loops as cancelled, deepest first; their paths are not taken again."""
     for path in sorted(paths, key=lambda path: path.count("#"), reverse=True):
         append_to_inherited(run, path, e.RunStopped("fork", REASON))
-        state = run.inherited[path]
-        if state.phase is Phase.MODEL:
-            append_to_inherited(run, path, e.ModelInterrupted("fork"))
-        running = [call.key for call in state.calls if call.phase is CallPhase.RUNNING]
-        append_to_inherited(run, path, *(e.ToolAbandoned(key, "fork") for key in running))
-        while (due := LoopCore(run.inherited[path]).due()) is not None:
-            append_to_inherited(run, path, due)
+        complete_end(run, path)
         del run.inherited[path]
         run.orphans.add(path)

@@ -362,7 +362,7 @@ class Meddler:
         raised: BaseException | None = None
         async with anyio.create_task_group() as group:
             group.start_soon(self.meddle)
-            with anyio.CancelScope() as self.scope:
+            with anyio.fail_after(30), anyio.CancelScope() as self.scope:
                 try:
                     await start()
                 except (Exception, BaseExceptionGroup) as error:

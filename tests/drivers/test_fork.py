@@ -7,7 +7,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from loopkit import ScriptedProvider, Usage
+from loopkit import ScriptedProvider, Usage, tool
 from loopkit import events as e
 from loopkit.core.loop import fold
 from loopkit.drivers.fork import fork
@@ -135,6 +135,30 @@ def test_every_event_number_can_be_gone_on_from(tmp_path: Path) -> None:
         assert result.text.startswith("results: ")
         assert kept(parent) == number
         assert fold(after)["root"].finished is not None
+
+
+def test_a_moment_in_which_the_run_was_being_stopped_is_refused(tmp_path: Path) -> None:
+    """It would wait for ever for handlers that nobody runs; what came before can be gone on from."""
+    stage = Stage()
+
+    def on_event(event: e.Event) -> None:
+        if isinstance(event.fact, e.ToolStarted):
+            in_a_thread(lambda: stage.root.stop("person"))
+
+    @tool
+    async def hang() -> str:
+        """Never return."""
+        await anyio.sleep_forever()
+        return ""
+
+    stage.on_event = on_event
+    parent = parent_of(agent(ask("hang"), tools=[hang]), tmp_path / "run.jsonl", stage)
+    stopped = next(event.seq for event in read_recording(parent).events if isinstance(event.fact, e.RunStopped))
+    for number in (stopped, stopped + 1):
+        with pytest.raises(UserError, match="the run has ended"):
+            forked(parent, number, None, agent(ask("hang"), tools=[hang]))
+    result, _ = forked(parent, stopped - 1, None, agent(ask("hang"), tools=[hang]))
+    assert result.text.startswith("results: This call was interrupted")
 
 
 @pytest.mark.parametrize("number", [0, -1, 10_000])

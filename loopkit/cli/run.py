@@ -38,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the agent to its end."""
+    from loopkit.debugger.children import end_child_processes
     from loopkit.debugger.runs import run_headless
     from loopkit.debugger.targets import load_agent, new_recording_path
 
@@ -49,6 +50,7 @@ def run(options: argparse.Namespace) -> int:
         with redirect_stdout(sys.stderr):
             outcome = run_headless(agent, options.task, record=path, approve=options.approve)
     except KeyboardInterrupt:
+        end_child_processes()
         warn(f"stopped; what happened so far is in {path}")
         raise
     refused = _refused(outcome)

@@ -29,6 +29,7 @@ from loopkit.tools.checks import json_problem
 
 Stepping: TypeAlias = Literal["continue", "step", "iteration"]
 PERSON = "person"
+CALLER = "caller"
 CLOSE_SECONDS = 3.0
 
 
@@ -58,7 +59,7 @@ class LiveRun:
         self._policy_calls: set[str] = set()
         self._root: LoopDriver | None = None
         self._began = False
-        self._stop_asked: tuple[str | None] | None = None
+        self._stop_asked: tuple[str, str | None] | None = None
         self._ended = threading.Event()
         self._run = Run(
             new_header(),
@@ -132,8 +133,7 @@ class LiveRun:
         self._events.append(event)
         if not self._began:
             self._began = True
-            if self._stop_asked is not None:
-                self._stop_root(*self._stop_asked)
+            self._stop_root()
         self._call_wake()
 
     def streamed(self, loop: str, iteration: int, delta: Delta) -> None:
@@ -235,18 +235,22 @@ class LiveRun:
         """Stand at the next gate; a running answer comes to its end first."""
         self._stepping = "step"
 
-    def stop(self, reason: str | None) -> None:
-        """End the run at once, or as soon as it has begun."""
-        with self._run.lock:
-            self._stop_asked = (reason,)
-            if self._began:
-                self._stop_root(reason)
+    def stop(self, reason: str | None, by: str = PERSON) -> None:
+        """End the run at once, or as soon as it has begun.
 
-    def _stop_root(self, reason: str | None) -> None:
-        if self._root is not None:
+        Args:
+            by: `person`, or `caller` when the program that runs it ends.
+        """
+        with self._run.lock:
+            self._stop_asked = (by, reason)
+            if self._began:
+                self._stop_root()
+
+    def _stop_root(self) -> None:
+        if self._root is not None and self._stop_asked is not None:
             # where the recording can't be written the run has ended with that, and `error` says so
             with suppress(RecordingError):
-                self._root.stop(PERSON, reason)
+                self._root.stop(*self._stop_asked)
 
     def wait(self, timeout: float | None) -> bool:
         """Wait for the run's end; return whether it has ended."""
@@ -255,7 +259,7 @@ class LiveRun:
     def close(self) -> None:
         """Stop the run if it still goes, and close its recording; a handler that can't be interrupted is left behind."""
         if not self.ended:
-            self.stop(None)
+            self.stop(None, CALLER)
             self._ended.wait(CLOSE_SECONDS)
         self._run.close(await_late_ends=False)
 

@@ -7,9 +7,16 @@ from dataclasses import replace
 from typing import Any
 
 from loopkit import events as e
-from loopkit.core.batch import appended, batch_failure, consecutive_errors, rebuilt, with_batch_in_history
+from loopkit.core.batch import (
+    appended,
+    batch_failure,
+    consecutive_errors,
+    outcomes,
+    rebuilt,
+    with_batch_in_history,
+)
 from loopkit.core.config import LoopAction, LoopRules
-from loopkit.core.detection import warning_for_model
+from loopkit.core.detection import Watch, warning_for_model
 from loopkit.core.history import History, extend_by_message, extend_fingerprint, with_every_call_answered
 from loopkit.core.state import (
     AskDecision,
@@ -24,7 +31,7 @@ from loopkit.core.state import (
 )
 from loopkit.encoding import encode
 from loopkit.messages import UNREPORTED_USAGE, Message, Problem, StopReason, ToolCall
-from loopkit.outcomes import Cancelled, Modify, Timeout
+from loopkit.outcomes import Cancelled, LoopDetected, Modify, Timeout
 
 NO_EFFECTS: frozenset[Any] = frozenset()
 
@@ -37,6 +44,7 @@ def start(path: str, fact: e.LoopStarted) -> LoopState:
     for message in sendable:
         fingerprint = extend_by_message(fingerprint, message)
     rules = LoopRules.read(fact.configuration)
+    detection = rules.detection
     state = LoopState(
         path=path,
         started=fact,
@@ -45,6 +53,7 @@ def start(path: str, fact: e.LoopStarted) -> LoopState:
         history=history,
         sendable=history if len(sendable) == len(history) else History(sendable),
         fingerprint=fingerprint,
+        watch=None if detection is None else Watch.of(detection, fact.tools),
     )
     return _at_turn(state)
 
@@ -110,9 +119,9 @@ def _model_replied(state: LoopState, fact: e.ModelReplied) -> LoopState:
         key = e.call_key(state.path, state.iteration, position)
         problems = (*_unusable(call), *verdict.problems)
         states.append(CallState(key, replace(call, cut_off=True) if cut_off else call, problems))
-    repetition = state.repetition
-    if calls and state.rules.threshold is not None:
-        repetition = repetition.after(calls, state.iteration)
+    watch = state.watch
+    if calls and watch is not None:
+        watch = watch.asked(state.path, state.iteration, fact.message)
     return state.changed(
         phase=Phase.RESPONDED,
         response=fact,
@@ -120,8 +129,8 @@ def _model_replied(state: LoopState, fact: e.ModelReplied) -> LoopState:
         calls=tuple(states),
         undecided=len(states),
         usage=state.usage + (UNREPORTED_USAGE if fact.usage is None else fact.usage),
-        repetition=repetition,
-        repetition_reported=False,
+        watch=watch,
+        detected=None,
         wants=frozenset({AskStopCondition(state.iteration)}) if state.rules.has_stop_condition else NO_EFFECTS,
     )
 
@@ -155,10 +164,13 @@ def _callback_failed(state: LoopState, fact: e.CallbackFailed) -> LoopState:
 
 
 def _repetition_detected(state: LoopState, fact: e.RepetitionDetected) -> LoopState:
-    state = state.changed(repetition_reported=True)
+    if state.watch is not None:
+        state = state.changed(watch=state.watch.reported())
     if fact.action == LoopAction.INJECT_WARNING:
-        warning = Message.user(warning_for_model(fact.tool_name, fact.count))
+        warning = Message.user(warning_for_model(fact.tool_name, fact.count, fact.detector))
         return state.changed(pending_messages=(*state.pending_messages, warning))
+    if fact.action == LoopAction.STOP and state.detected is None:
+        return state.changed(detected=LoopDetected(fact.tool_name, fact.count))
     return state
 
 
@@ -281,6 +293,7 @@ def _batch_progressed(state: LoopState) -> LoopState:
     failure = batch_failure(state) if limit is not None and errors > limit else None
     return _at_turn(
         closed,
+        watch=state.watch and state.watch.answered(outcomes(state)),
         consecutive_errors=errors,
         tool_calls_executed=state.tool_calls_executed + executed,
         last_tool_results=results,
@@ -292,6 +305,8 @@ def _batch_progressed(state: LoopState) -> LoopState:
 
 
 def _messages_injected(state: LoopState, fact: e.MessagesInjected) -> LoopState:
+    if state.watch is not None and any(message.role == "user" for message in fact.messages):
+        state = state.changed(watch=state.watch.restarted(), detected=None)
     if state.response is not None or state.phase is Phase.MODEL:
         return state.changed(pending_messages=(*state.pending_messages, *fact.messages))
     return rebuilt(state, [*state.history, *fact.messages]) if _opens_calls(fact.messages) else _injected(state, fact)

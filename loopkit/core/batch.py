@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from loopkit import events as e
+from loopkit.core.detection import Outcome
 from loopkit.core.history import History, extend_by_message, extend_fingerprint, with_every_call_answered
-from loopkit.core.state import LoopState
+from loopkit.core.state import CallState, LoopState
 from loopkit.messages import Message, Part, ToolCall
-from loopkit.outcomes import Modify
+from loopkit.outcomes import Approve, Modify
 
 
 def consecutive_errors(state: LoopState) -> int:
@@ -23,6 +24,18 @@ def batch_failure(state: LoopState) -> e.Failure:
     if len(failures) == 1:
         return failures[0].failure or e.Failure("ToolError", failures[0].content or "")
     return e.Failure("ExceptionGroup", f"{len(failures)} tools failed: {', '.join(c.call.name for c in failures)}")
+
+
+def outcomes(state: LoopState) -> dict[str, Outcome]:
+    """Return how the calls of the response ended, as loop detection sees it (spec/loop.md 6.5)."""
+    return {call.key: Outcome(call.content, _failed(state, call)) for call in state.calls}
+
+
+def _failed(state: LoopState, call: CallState) -> bool | None:
+    if call.executed:
+        return call.failed
+    let_run = isinstance(call.decision, (Approve, Modify)) and call.call.name in state.tools
+    return True if let_run and call.problems else None
 
 
 def with_batch_in_history(state: LoopState) -> LoopState:

@@ -6,37 +6,17 @@ import math
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, fields
 from datetime import timedelta
-from enum import StrEnum
 from typing import Any, TypeAlias
 
+from loopkit.core.detection.settings import (
+    IDENTICAL_BATCHES,
+    LoopAction,
+    LoopDetectionConfig,
+    ToolDetection,
+    ToolSettings,
+)
 from loopkit.messages import ChatResponse, JSONObject, Message, Problem, ToolCall, ToolResult, Usage
 from loopkit.outcomes import StopDecision, ToolApproval
-
-
-class LoopAction(StrEnum):
-    """What loop detection does when it fires (spec/loop.md 6)."""
-
-    WARN = "warn"
-    STOP = "stop"
-    INJECT_WARNING = "inject_warning"
-
-
-@dataclass(frozen=True, slots=True)
-class LoopDetectionConfig:
-    """When repeated batches of calls are a loop, and what to do then.
-
-    Args:
-        threshold: fires at every multiple of this many equal batches in a row; at least 2.
-        action: warn only, end the loop, or tell the model.
-    """
-
-    threshold: int = 3
-    action: LoopAction = LoopAction.WARN
-
-    def __post_init__(self) -> None:
-        if self.threshold < 2:
-            raise ValueError(f"threshold must be at least 2, not {self.threshold}")
-        object.__setattr__(self, "action", LoopAction(self.action))
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +133,7 @@ class ToolLoopConfig:
             "parallel_tool_execution": self.parallel_tool_execution,
             "on_tool_call": self.on_tool_call is not None,
             "stop_when": self.stop_when is not None,
-            "loop_detection": detection and {"threshold": detection.threshold, "action": detection.action.value},
+            "loop_detection": detection and detection.description(),
             "timeout": self.timeout_seconds,
             "max_depth": self.max_depth,
             "maximum_consecutive_errors": self.maximum_consecutive_errors,
@@ -175,19 +155,46 @@ class LoopRules:
     timeout: float | None
     maximum_consecutive_errors: int | None
     terminate_on_unknown_calls: bool
+    detectors: tuple[str, ...] = (IDENTICAL_BATCHES,)
+    stages: tuple[LoopAction, ...] = ()
+    tool_detection: ToolSettings = ()
+
+    @property
+    def detection(self) -> LoopDetectionConfig | None:
+        """What loop detection is set to, or None when it is off."""
+        if self.threshold is None:
+            return None
+        return LoopDetectionConfig(self.threshold, self.action, self.detectors, self.stages, self.tool_detection)
 
     @classmethod
     def read(cls, description: JSONObject) -> LoopRules:
         """Read what `ToolLoopConfig.description` wrote; what is absent has its default."""
-        detection = description.get("loop_detection") or {}
+        words = description.get("loop_detection")
+        detection = LoopDetectionConfig.read(words) if words else None
         timeout = description.get("timeout")
         return cls(
             max_iterations=int(description.get("max_iterations", 10)),
             parallel_tool_execution=bool(description.get("parallel_tool_execution", True)),
             has_stop_condition=bool(description.get("stop_when", False)),
-            threshold=detection.get("threshold"),
-            action=LoopAction(detection.get("action", LoopAction.WARN)),
+            threshold=detection.threshold if detection else None,
+            action=detection.action if detection else LoopAction.WARN,
             timeout=None if timeout is None else float(timeout),
             maximum_consecutive_errors=description.get("maximum_consecutive_errors"),
             terminate_on_unknown_calls=bool(description.get("terminate_on_unknown_calls", False)),
+            detectors=detection.detectors if detection else (IDENTICAL_BATCHES,),
+            stages=detection.stages if detection else (),
+            tool_detection=detection.tools if detection else (),
         )
+
+
+__all__ = [
+    "ApprovalContext",
+    "LoopAction",
+    "LoopDetectionConfig",
+    "LoopRules",
+    "OnToolCall",
+    "StopContext",
+    "StopWhen",
+    "ToolDetection",
+    "ToolLoopConfig",
+]

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from loopkit import events as e
-from loopkit.core.config import LoopAction
-from loopkit.core.detection import batch_name
 from loopkit.core.state import CallState, LoopState, Phase
 from loopkit.messages import Problem
 from loopkit.outcomes import (
     DENIED_WITHOUT_REASON,
     Complete,
     Deny,
-    LoopDetected,
     MaxIterations,
     Respond,
     StopCondition,
@@ -20,7 +17,6 @@ from loopkit.outcomes import (
     UnknownTool,
 )
 
-IDENTICAL_BATCHES = "identical batches"
 CUT_OFF = "This call was cut off before it was complete, so it was not run. Send it again, shorter if it was long."
 EXPIRED = "Not performed: nobody decided on this call in time."
 
@@ -112,17 +108,9 @@ def _responded(state: LoopState) -> e.Derived | None:
 
 
 def _detect(state: LoopState) -> e.Derived | None:
-    threshold, repetition = state.rules.threshold, state.repetition
-    if threshold is None or repetition.count % threshold:
-        return None
-    name = batch_name(tuple(call.call for call in state.calls))
-    if not state.repetition_reported:
-        return e.RepetitionDetected(
-            IDENTICAL_BATCHES, name, repetition.count, state.rules.action.value, repetition.since_iteration
-        )
-    if state.rules.action is LoopAction.STOP:
-        return _finish(state, LoopDetected(name, repetition.count))
-    return None
+    if state.watch is not None and state.watch.due:
+        return state.watch.due[0]
+    return None if state.detected is None else _finish(state, state.detected)
 
 
 def _request_decision(state: LoopState) -> e.Derived | None:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, TypeAlias
 
 from loopkit.core.config import LoopRules
-from loopkit.core.detection import Repetition
+from loopkit.core.detection import Repetition, Watch
 from loopkit.core.history import History, HistoryWithTail
 from loopkit.events import Failure, LoopFailed, LoopFinished, LoopStarted, ModelReplied, StopAnswered
 from loopkit.messages import NO_USAGE, JSONObject, Message, Problem, ToolCall, ToolDefinition, ToolResult, Usage
-from loopkit.outcomes import Modify, TerminationReason, ToolApproval
+from loopkit.outcomes import LoopDetected, Modify, TerminationReason, ToolApproval
 
 
 class Phase(StrEnum):
@@ -144,6 +144,8 @@ class LoopState:
         requested, undecided, next_start, running: counters over `calls`.
         completed: handlers of the current response that ended, in that order.
         pending_messages: what enters the history behind the results.
+        watch: the loop detectors, None when they are off.
+        detected: the repetition that ends the loop before any call of the response runs.
         ending: how the loop ends as soon as nothing runs any more.
         failure: the exception it ends with.
         wants: effects that it waits for; each was issued once.
@@ -172,8 +174,8 @@ class LoopState:
     running: int = 0
     completed: tuple[str, ...] = ()
     pending_messages: tuple[Message, ...] = ()
-    repetition: Repetition = field(default_factory=Repetition)
-    repetition_reported: bool = False
+    watch: Watch | None = None
+    detected: LoopDetected | None = None
     consecutive_errors: int = 0
     tool_calls_executed: int = 0
     last_tool_results: tuple[ToolResult, ...] = ()
@@ -188,6 +190,11 @@ class LoopState:
     def in_flight(self) -> bool:
         """A request or a handler was started and has not ended."""
         return self.phase is Phase.MODEL or self.running > 0
+
+    @property
+    def repetitions(self) -> tuple[Repetition, ...]:
+        """What repeats at the moment; looking changes nothing (spec/faults.md g10)."""
+        return () if self.watch is None else self.watch.repetitions
 
     @property
     def messages_so_far(self) -> Sequence[Message]:

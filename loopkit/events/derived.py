@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from loopkit.events.fact import Derived, Failure
 from loopkit.messages import Usage
@@ -39,6 +39,9 @@ class RepetitionDetected(Derived):
         count: repeats so far.
         action: `warn`, `stop` or `inject_warning`.
         since_iteration: where the repetition began.
+        calls: the evidence, ids of the newest of the calls that repeat, 24 at most; empty in recordings made before
+            it was kept, in which they are all calls since then. It follows from the rest, so it isn't compared: those
+            recordings replay the same.
     """
 
     detector: str
@@ -46,6 +49,7 @@ class RepetitionDetected(Derived):
     count: int
     action: str
     since_iteration: int
+    calls: tuple[str, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,6 +50,10 @@ class AgentPathError(UserError):
     """An agent named on the command line can't be loaded."""
 
 
+class ToolServerError(UserError):
+    """An MCP server can't be started, reached or understood."""
+
+
 class AgentBuildError(ValueError):
     """An agent's parts contradict each other; raised while it is built (spec/loop.md 8.2)."""
 
@@ -150,5 +154,6 @@ __all__ = [
     "ReplayDivergence",
     "TooManyRuns",
     "ToolError",
+    "ToolServerError",
     "UserError",
 ]

@@ -1,4 +1,4 @@
-"""How other threads reach an event loop: the backend's own thread-safe wake, never a future resolved from outside."""
+"""How a loop reaches its event loop from other threads, and starts what outlives its caller's scope."""
 
 from __future__ import annotations
 
@@ -6,39 +6,9 @@ import sys
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from contextvars import copy_context
-from typing import Any, TypeAlias
+from typing import Any
 
-Waker: TypeAlias = Callable[[Callable[[], None]], None]
-
-
-def current_waker() -> Waker:
-    """Return a function that runs a callback soon in the event loop that is running here, callable from any thread.
-
-    Once the loop has ended it does nothing; a callback must not raise.
-    """
-    if "trio" in sys.modules:
-        import trio  # noqa: PLC0415  # only where the caller runs trio already
-
-        with suppress(RuntimeError):
-            token = trio.lowlevel.current_trio_token()
-
-            def wake_trio(callback: Callable[[], None]) -> None:
-                with suppress(trio.RunFinishedError):
-                    token.run_sync_soon(callback)
-
-            return wake_trio
-    import asyncio  # noqa: PLC0415  # `import loopkit` must not load it
-
-    loop = asyncio.get_running_loop()
-    # the callback may start tasks: they need this loop's context, not the calling thread's
-    context = copy_context()
-
-    def wake_asyncio(callback: Callable[[], None]) -> None:
-        with suppress(RuntimeError):
-            loop.call_soon_threadsafe(callback, context=context)
-
-    return wake_asyncio
-
+from loopkit.tools.waking import Waker, current_waker
 
 _background_tasks: set[Any] = set()
 
@@ -60,3 +30,6 @@ def spawn_background(function: Callable[[], Coroutine[Any, Any, None]]) -> None:
     task = asyncio.get_running_loop().create_task(function())
     _background_tasks.add(task)
     task.add_done_callback(_background_tasks.discard)
+
+
+__all__ = ["Waker", "current_waker", "spawn_background"]

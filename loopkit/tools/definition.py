@@ -216,7 +216,7 @@ def make_tool(
         parameters=arguments_schema(signature.model),
         side_effect=_checked_side_effect(side_effect),
         polling=polling,
-        timeout=_seconds(timeout),
+        timeout=seconds_of(timeout),
     )
     return TypedTool(function, definition, signature)
 
@@ -252,7 +252,12 @@ def _checked_side_effect(side_effect: SideEffect | None) -> SideEffect | None:
     return side_effect
 
 
-def _seconds(timeout: float | timedelta | None) -> float | None:
+def seconds_of(timeout: float | timedelta | None) -> float | None:
+    """Return a timeout in seconds.
+
+    Raises:
+        AgentBuildError: it is none.
+    """
     if timeout is None:
         return None
     seconds = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout

@@ -35,7 +35,10 @@ class ToolRegistry(Mapping[str, Tool]):
                     f"{made.__qualname__} is a method without its object; give instance.{made.__name__}"
                 )
             if made.name in self._tools:
-                raise AgentBuildError(f"two tools are named {made.name!r}; give one another name with @tool(name=…)")
+                raise AgentBuildError(
+                    f"two tools are named {made.name!r}; give one another name with @tool(name=…), "
+                    "or those of an MCP server a prefix=…"
+                )
             self._tools[made.name] = made
         self._definitions = tuple(made.definition for made in self._tools.values())
 

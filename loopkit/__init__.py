@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from loopkit.core.config import LoopAction as LoopAction
     from loopkit.core.config import LoopDetectionConfig as LoopDetectionConfig
     from loopkit.core.config import StopContext as StopContext
+    from loopkit.core.config import ToolDetection as ToolDetection
     from loopkit.core.config import ToolLoopConfig as ToolLoopConfig
     from loopkit.core.depth import LoopContext as LoopContext
     from loopkit.core.depth import LoopDepth as LoopDepth
@@ -65,11 +66,12 @@ if TYPE_CHECKING:
     from loopkit.providers.scripted import ScriptedProvider as ScriptedProvider
     from loopkit.recording.writer import Recorder as Recorder
     from loopkit.tools.definition import tool as tool
+    from loopkit.tools.mcp.server import MCPServer as MCPServer
     from loopkit.tools.registry import ToolRegistry as ToolRegistry
 
 _HOMES = {
     "loopkit.agent": ("Agent",),
-    "loopkit.core.config": ("LoopAction", "LoopDetectionConfig", "StopContext", "ToolLoopConfig"),
+    "loopkit.core.config": ("LoopAction", "LoopDetectionConfig", "StopContext", "ToolDetection", "ToolLoopConfig"),
     "loopkit.core.depth": ("LoopContext", "LoopDepth"),
     "loopkit.drivers.background": ("StreamedDelta",),
     "loopkit.drivers.fork": ("fork",),
@@ -122,6 +124,7 @@ _HOMES = {
     "loopkit.debugger.recorded": ("open_recording",),
     "loopkit.recording.writer": ("Recorder",),
     "loopkit.tools.definition": ("tool",),
+    "loopkit.tools.mcp.server": ("MCPServer",),
     "loopkit.tools.registry": ("ToolRegistry",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}

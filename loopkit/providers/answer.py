@@ -11,6 +11,7 @@ from typing import Any, ClassVar, TypeAlias
 from loopkit.errors import ProviderError
 from loopkit.messages import ChatResponse, Part, Reasoning, Refusal, StopReason, Text, Usage
 from loopkit.providers.assembly import CallAssembler, mend_surrogates
+from loopkit.providers.http_failures import without_markup
 from loopkit.providers.protocol import ArgumentsDelta, Emit, ReasoningDelta, TextDelta
 
 Spoken: TypeAlias = Text | Reasoning | Refusal
@@ -206,7 +207,7 @@ def has_refusal(parts: Iterable[Part]) -> bool:
 
 
 def _glimpse(data: str) -> str:
-    line = " ".join(data[:400].split())
+    line = " ".join(without_markup(data)[:400].split())
     return f"{line[:80]}…" if len(line) > 80 else line or "nothing"
 
 

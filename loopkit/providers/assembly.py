@@ -241,7 +241,8 @@ class CallAssembler:
             return None
         if len(self._calls) > 1:
             raise ProviderError(
-                "the server streamed parts of several tool calls without index or id, so they can't be told apart"
+                "the server streamed parts of several tool calls without index or id, so they can't be told apart; "
+                "set parallel_tool_calls=False"
             )
         return last
 

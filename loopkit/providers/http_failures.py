@@ -23,6 +23,9 @@ from loopkit.messages import Message
 LONGEST_CONNECT = 15.0
 _REFUSED = "connection refused"
 _RETRYABLE = (408, 409, 425, 429)
+_NO_QUOTA = "insufficient_quota"
+SERVER_FAILED = "the server failed: try again, and look into its log if it stays so"
+_CHECK_REQUEST = "check the model's name and the request's settings"
 _LONGEST = 400
 _KEY_LIKE = re.compile(r"\b(sk|pk|rk|key|Bearer)[-_ ][A-Za-z0-9_*.-]{8,}")
 _HISTORY_PLACE = re.compile(r"\b(?:messages\W{0,3}|input\[)(\d+)")
@@ -53,15 +56,15 @@ class Server:
     Args:
         address: the base URL without secrets.
         path: what follows the base URL.
-        base_name: the environment variable of the base URL.
-        key_name: the environment variable of the key.
+        base_advice: what to do about a wrong base URL, by where it came from.
+        key_source: where the key came from, or should: an environment variable or an argument.
         secrets: what is taken out of whatever the server says.
     """
 
     address: str
     path: str
-    base_name: str
-    key_name: str
+    base_advice: str
+    key_source: str
     secrets: tuple[str, ...] = field(default=(), repr=False)
 
 
@@ -84,17 +87,17 @@ def refusal(
     """
     said, code = _said(body)
     told = f": {cleaned(said, server.secrets)}" if said else ""
-    advice = _advice(status, headers, server) + _named_entry(said, messages, entries_at)
+    named = _named_entry(said, messages, entries_at)
     told_to_retry = _ADVICE_TO_RETRY.get(headers.get("x-should-retry", "").lower())
     return ProviderError(
-        f"{server.address} answered {status}{told}{advice}",
+        f"{server.address} answered {status}{told}{named}; {_advice(status, code, headers, server)}",
         status=status,
         retry_after=retry_after(headers),
         request_id=request_id(headers),
         # a used-up quota is a 429 that waiting does not mend
         retryable=told_to_retry
         if told_to_retry is not None
-        else (status in _RETRYABLE or status >= 500) and code != "insufficient_quota",
+        else (status in _RETRYABLE or status >= 500) and code != _NO_QUOTA,
     )
 
 
@@ -102,12 +105,15 @@ def error_in_answer(body: object, headers: Mapping[str, str], server: Server) ->
     """Build the error for one that came inside an answer of status 200."""
     said, code = _said(json.dumps(body))
     status = int(code) if code.isdecimal() and 400 <= int(code) < 600 else None
-    lasting = status is not None and status not in _RETRYABLE and status < 500
+    refused = status is not None and status not in _RETRYABLE and status < 500
+    lasting = refused or _LASTING_CODE.search(code) is not None
+    told = cleaned(said or "no reason given", server.secrets)
+    advice = _advice(status or (400 if lasting else 500), code, headers, server)
     return ProviderError(
-        f"{server.address} broke off its answer with an error: {cleaned(said or 'no reason given', server.secrets)}",
+        f"{server.address} broke off its answer with an error: {told}; {advice}",
         status=status,
         request_id=request_id(headers),
-        retryable=not lasting and _LASTING_CODE.search(code) is None,
+        retryable=not lasting,
     )
 
 
@@ -122,14 +128,14 @@ def unreachable(error: BaseException, server: Server, *, seconds: float) -> Prov
     if kind == "ConnectTimeout":
         waited = min(seconds, LONGEST_CONNECT)
         doubt = "is the address right"
-        message = f"can't reach {server.address} (no answer for {waited:g} s): {doubt}? set {server.base_name}"
+        message = f"can't reach {server.address} (no answer for {waited:g} s): {doubt}? {server.base_advice}"
     elif kind.endswith("Timeout"):
-        message = f"no word from {server.address} for {seconds:g} s: is it overloaded? give it a longer timeout="
+        message = f"no word from {server.address} for {seconds:g} s: is it overloaded? try again, or give it a longer timeout="
     elif kind in ("ConnectError", "UnsupportedProtocol", "ProxyError", "InvalidURL"):
         doubt = "is the server running" if cause == _REFUSED else "is the address right"
-        message = f"can't reach {server.address} ({cause}): {doubt}? set {server.base_name}"
+        message = f"can't reach {server.address} ({cause}): {doubt}? {server.base_advice}"
     else:
-        message = f"the connection to {server.address} broke before the answer was whole ({cause})"
+        message = f"the connection to {server.address} broke before the answer was whole ({cause}); {SERVER_FAILED}"
     return ProviderError(message, retryable=kind not in ("UnsupportedProtocol", "InvalidURL"))
 
 
@@ -164,15 +170,26 @@ def _timestamp(text: str) -> float | None:
         return None
 
 
-def _advice(status: int, headers: Mapping[str, str], server: Server) -> str:
+def _advice(status: int, code: str, headers: Mapping[str, str], server: Server) -> str:
     if status in (401, 403):
-        return f"; is {server.key_name} right, and may it use this model?"
+        return f"is {server.key_source} right, and may it use this model?"
     if status == 404:
-        return f"; is the model's name right, and does the base URL end where {server.path} follows?"
+        return f"is the model's name right, and does the base URL end where {server.path} follows?"
+    if status == 429 or code == _NO_QUOTA:
+        return _advice_to_wait(code, retry_after(headers))
+    if status >= 500 or status in _RETRYABLE:
+        return SERVER_FAILED
     if 300 <= status < 400:
         target = cleaned(public_url(headers.get("location", "")), server.secrets)
-        return f"; set the base URL to where it points: {target}"
-    return ""
+        return f"set the base URL to where it points: {target}"
+    return _CHECK_REQUEST
+
+
+def _advice_to_wait(code: str, seconds: float | None) -> str:
+    if code == _NO_QUOTA:
+        return "the account's quota is used up: raise it, or use another key"
+    waiting = "wait" if seconds is None else f"wait {math.ceil(seconds)} s"
+    return f"{waiting} and try again, or send fewer requests at a time"
 
 
 def _named_entry(said: str, messages: Sequence[Message], entries_at: Callable[[int], Iterable[int]]) -> str:
@@ -197,7 +214,7 @@ def _said(body: str) -> tuple[str, str]:
     try:
         value = json.loads(body)
     except (ValueError, RecursionError):
-        return (_without_markup(body), "")
+        return (without_markup(body), "")
     while isinstance(value, list) and value:
         value = value[0]
     if not isinstance(value, dict):
@@ -212,7 +229,7 @@ def _said(body: str) -> tuple[str, str]:
     return (said, str(source.get("code") or source.get("type") or ""))
 
 
-def _without_markup(body: str) -> str:
+def without_markup(body: str) -> str:
     if "<html" not in body[:1000].lower() and "<!doctype" not in body[:1000].lower():
         return body
     title = re.search(r"<title[^>]*>([^<]{0,200})", body, re.IGNORECASE)
@@ -246,6 +263,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 __all__ = [
     "LONGEST_CONNECT",
+    "SERVER_FAILED",
     "Server",
     "cleaned",
     "error_in_answer",
@@ -254,4 +272,5 @@ __all__ = [
     "request_id",
     "retry_after",
     "unreachable",
+    "without_markup",
 ]

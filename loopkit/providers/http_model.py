@@ -20,6 +20,7 @@ from loopkit.messages import ChatResponse
 from loopkit.providers.answer import AnswerReader, ErrorInAnswer
 from loopkit.providers.http_failures import (
     LONGEST_CONNECT,
+    SERVER_FAILED,
     Server,
     cleaned,
     error_in_answer,
@@ -90,9 +91,9 @@ class HTTPModel(ABC):
         self._server = Server(
             public_url(self.base_url),
             service.path,
-            service.base_name,
-            service.key_name,
-            secrets_of(key, headers or {}, self.base_url),
+            base_advice=service.base_advice("argument" if base_url else "environment" if given else "home"),
+            key_source=service.key_name if api_key is None else "api_key",
+            secrets=secrets_of(key, headers or {}, self.base_url),
         )
         self._timeout = timeout
         self._transport = transport
@@ -149,9 +150,9 @@ class HTTPModel(ABC):
     def _check_key(self) -> None:
         needed = self.at_home and urlsplit(self.service.home).hostname not in _THIS_MACHINE
         if needed and not {self.service.key_header, "authorization"} & self._headers.keys():
-            server = self._server
+            service = self.service
             raise ProviderError(
-                f"{server.address} needs a key: set {server.key_name}, or {server.base_name} for another server"
+                f"{self._server.address} needs a key: set {service.key_name}, or {service.base_name} for another server"
             )
 
     async def _client(self) -> httpx.AsyncClient:
@@ -233,11 +234,12 @@ class HTTPModel(ABC):
         try:
             reader.take_whole(body.decode("utf-8-sig", "replace"))
         except ProviderError as error:
-            raise ProviderError(f"{error}; is the base URL right?") from None
+            raise ProviderError(f"{error}; does the base URL end where {self.service.path} follows?") from None
 
     def _placed(self, error: ProviderError, response: httpx.Response) -> ProviderError:
+        advice = f"; {SERVER_FAILED}" if error.retryable else ""
         return ProviderError(
-            f"{self._server.address}: {cleaned(str(error), self._server.secrets)}",
+            f"{self._server.address}: {cleaned(str(error), self._server.secrets)}{advice}",
             status=error.status,
             request_id=request_id(response.headers),
             retryable=error.retryable,

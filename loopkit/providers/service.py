@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 from urllib.parse import urlsplit, urlunsplit
 
 from loopkit.errors import AgentBuildError
@@ -60,6 +60,16 @@ class Service:
             raise AgentBuildError(
                 f"the base URL {shown!r} is no http:// or https:// address; set {self.base_name} or base_url="
             )
+
+    def base_advice(self, source: Literal["argument", "environment", "home"]) -> str:
+        """Say what to do about a base URL that doesn't work, by where it came from."""
+        match source:
+            case "argument":
+                return "check base_url"
+            case "environment":
+                return f"check {self.base_name}"
+            case "home":
+                return f"set {self.base_name} for another server"
 
     def endpoint(self, base_url: str) -> str:
         """Return where requests go."""

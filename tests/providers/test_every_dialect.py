@@ -114,7 +114,7 @@ async def test_an_answer_that_says_nothing_is_an_error(dialect: Dialect, body: b
     [(b"<!doctype html>\n<html>hello</html>", "text/html"), (b"{", "application/json"), (b"[]", "application/json")],
 )
 async def test_an_answer_that_is_none_asks_for_the_base_url(dialect: Dialect, body: bytes, content_type: str) -> None:
-    with pytest.raises(ProviderError, match="is the base URL right") as caught:
+    with pytest.raises(ProviderError, match="does the base URL end where /") as caught:
         await ask(answering(body, kind=dialect.kind, content_type=content_type))
     assert "\n" not in str(caught.value)
 
@@ -165,12 +165,14 @@ async def test_a_server_that_says_whether_to_retry_is_believed(
     assert error.retryable is retryable
 
 
-async def test_advice_names_what_the_person_can_set(dialect: Dialect) -> None:
+async def test_advice_names_what_the_person_can_set(dialect: Dialect, monkeypatch: pytest.MonkeyPatch) -> None:
     service = dialect.kind.service
-    assert f"is {service.key_name} right" in str(await failure_of(refusing(dialect, 401, {})))
+    monkeypatch.setenv(service.base_name, "http://model.test/v1")
+    refused = answering(b"{}", kind=dialect.kind, status=401, base_url=None, api_key=None)
+    assert f"is {service.key_name} right" in str(await failure_of(refused))
     assert f"where {service.path} follows" in str(await failure_of(refusing(dialect, 404, {})))
-    unreachable = answering([httpx.ConnectError("no")], kind=dialect.kind)
-    assert f"set {service.base_name}" in str(await failure_of(unreachable))
+    unreachable = answering([httpx.ConnectError("no")], kind=dialect.kind, base_url=None)
+    assert f"check {service.base_name}" in str(await failure_of(unreachable))
 
 
 HISTORY = [

@@ -192,7 +192,7 @@ async def test_a_chunk_that_is_no_json_is_one_clear_line() -> None:
     [(b"<!doctype html>\n<html>hello</html>", "text/html"), (b"{", "application/json"), (b"[]", "application/json")],
 )
 async def test_an_answer_that_is_no_completion_asks_for_the_base_url(body: bytes, content_type: str) -> None:
-    with pytest.raises(ProviderError, match="is the base URL right") as caught:
+    with pytest.raises(ProviderError, match="does the base URL end where /") as caught:
         await ask(answering(body, content_type=content_type))
     assert "\n" not in str(caught.value)
 

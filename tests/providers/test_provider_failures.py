@@ -10,6 +10,7 @@ from contextlib import closing
 from typing import Any
 
 import anyio
+import httpx
 import pytest
 
 from loopkit.errors import ProviderError
@@ -53,6 +54,62 @@ async def test_the_status_says_whether_trying_again_may_help(status: int, retrya
 async def test_a_used_up_quota_is_not_tried_again() -> None:
     error = await failure_of(refusing(429, {"error": {"message": "no money", "code": "insufficient_quota"}}))
     assert not error.retryable
+    assert str(error).endswith("; the account's quota is used up: raise it, or use another key")
+
+
+SERVER_FAILED = "the server failed: try again, and look into its log if it stays so"
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "advice"),
+    [
+        (400, {}, "check the model's name and the request's settings"),
+        (403, {}, "is api_key right, and may it use this model?"),
+        (404, {}, "is the model's name right, and does the base URL end where /chat/completions follows?"),
+        (422, {}, "check the model's name and the request's settings"),
+        (429, {}, "wait and try again, or send fewer requests at a time"),
+        (429, {"retry-after": "2.5"}, "wait 3 s and try again, or send fewer requests at a time"),
+        (500, {}, SERVER_FAILED),
+        (502, {}, SERVER_FAILED),
+        (503, {}, SERVER_FAILED),
+    ],
+)
+async def test_every_refusal_says_what_to_do(status: int, headers: dict[str, str], advice: str) -> None:
+    error = await failure_of(refusing(status, {"error": {"message": "so it is"}}, headers))
+    assert str(error) == f"http://model.test/v1 answered {status}: so it is; {advice}"
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type", "line"),
+    [
+        (
+            b"<html><head><title>Welcome</title></head><p>\nhi</html>",
+            "text/html",
+            "the server sent what is no chat completion: a web page (Welcome); "
+            "does the base URL end where /chat/completions follows?",
+        ),
+        (b"data: oops\n\n", "text/event-stream", f"the server sent what is no chat completion: oops; {SERVER_FAILED}"),
+        (
+            sse(chunk({"content": "x"}), done=False),
+            "text/event-stream",
+            f"the stream broke off before the answer was whole; {SERVER_FAILED}",
+        ),
+    ],
+    ids=["a web page", "no JSON in a stream", "a cut stream"],
+)
+async def test_every_answer_that_is_none_says_what_to_do(body: bytes, content_type: str, line: str) -> None:
+    """Spec/faults.md a26: what is no answer is one line, and no response."""
+    error = await failure_of(answering(body, content_type=content_type))
+    assert str(error) == f"http://model.test/v1: {line}"
+
+
+@pytest.mark.parametrize(
+    ("code", "advice"),
+    [("overloaded", SERVER_FAILED), ("invalid_model", "check the model's name and the request's settings")],
+)
+async def test_an_error_in_a_stream_says_what_to_do(code: str, advice: str) -> None:
+    body = sse({"error": {"message": "so it is", "code": code}}, done=False)
+    assert str(await failure_of(answering(body))).endswith(f"broke off its answer with an error: so it is; {advice}")
 
 
 @pytest.mark.parametrize(
@@ -74,10 +131,13 @@ async def test_what_the_server_says_is_told_in_one_line(body: Any, said: str) ->
     assert said in str(await failure_of(refusing(400, body)))
 
 
-async def test_a_refused_key_names_the_variable() -> None:
-    error = await failure_of(refusing(401, {"error": {"message": f"Incorrect API key provided: {KEY}."}}))
+async def test_a_refused_key_says_where_it_came_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    body = json.dumps({"error": {"message": f"Incorrect API key provided: {KEY}."}}).encode()
+    error = await failure_of(answering(body, status=401, api_key=None))
     assert "[key]" in str(error)
     assert "is OPENAI_API_KEY right" in str(error)
+    assert "is api_key right" in str(await failure_of(answering(body, status=401, api_key=KEY)))
 
 
 async def test_keys_that_a_server_echoes_are_hidden() -> None:
@@ -139,9 +199,28 @@ async def test_a_refused_connection_asks_whether_the_server_runs() -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as listener:
         address = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
     error = await failure_of(local(address))
-    assert str(error) == f"can't reach {address} (connection refused): is the server running? set OPENAI_BASE_URL"
+    assert str(error) == f"can't reach {address} (connection refused): is the server running? check base_url"
     assert error.retryable
     assert error.status is None
+
+
+@pytest.mark.parametrize(
+    ("variable", "argument", "advice"),
+    [
+        ("http://one.test/v1", None, "check OPENAI_BASE_URL"),
+        ("http://one.test/v1", "http://other.test/v1", "check base_url"),
+        ("", None, "set OPENAI_BASE_URL for another server"),
+    ],
+)
+async def test_the_advice_on_an_address_fits_where_it_came_from(
+    variable: str, argument: str | None, advice: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(request: httpx.Request) -> httpx.Response:
+        raise httpx.ConnectError("no route", request=request)
+
+    monkeypatch.setenv("OPENAI_BASE_URL", variable)
+    error = await failure_of(OpenAIChat("m", base_url=argument, api_key=KEY, transport=httpx.MockTransport(refuse)))
+    assert str(error).endswith(f"(no route): is the address right? {advice}")
 
 
 async def test_tls_against_a_plain_server_says_so() -> None:
@@ -157,7 +236,7 @@ async def test_an_unknown_host_asks_for_the_address(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
     error = await failure_of(local("http://nowhere.invalid/v1"))
     assert str(error).startswith("can't reach http://nowhere.invalid/v1 (")
-    assert "OPENAI_BASE_URL" in str(error)
+    assert str(error).endswith("is the address right? check base_url")
 
 
 @pytest.mark.parametrize(

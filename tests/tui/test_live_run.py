@@ -228,6 +228,19 @@ async def test_ctrl_c_ends_at_once_and_the_recording_is_whole(tmp_path: Path) ->
     assert open_recording(tmp_path / "run.jsonl").timeline.ended
 
 
+@pytest.mark.parametrize("question", ["d", "w", "e", "X", "q", "A", "?", "/", "ctrl+p"])
+async def test_ctrl_c_ends_at_once_from_every_question(tmp_path: Path, question: str) -> None:
+    async with debugging(tmp_path) as (app, pilot, _session):
+        await waits(app, pilot, 2)
+        await pilot.press(question)
+        await until(pilot, lambda: not isinstance(app.screen, RunScreen), "the question")
+        await pilot.press("ctrl+c")
+        await until(pilot, lambda: not app.is_running)
+    app.close_sessions()
+    assert app.return_code == 130
+    assert open_recording(tmp_path / "run.jsonl").timeline.ended
+
+
 async def test_a_tool_that_never_returns_does_not_hold_the_exit(tmp_path: Path) -> None:
     """spec/faults.md e18"""
     release = threading.Event()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from textual.widgets import OptionList
 
 from loopkit_tui.app import LoopkitApp
 from loopkit_tui.screens.keys import KeysScreen
+from loopkit_tui.screens.run import RunScreen
 from loopkit_tui.screens.run_commands import RUN_COMMANDS
 from tests.tui.screens import everything, lines_of, run_screen, selected_line, text_of, until
 from tests.tui.stories import flaky, long_run
@@ -250,6 +252,20 @@ async def test_the_palette_offers_the_same_commands() -> None:
         assert {command.name for command in RUN_COMMANDS} <= set(offered)
         offered["warning.next"].callback()
         assert "⚠ loop" in selected_line(app)
+
+
+async def test_the_palette_opens_over_a_run_and_finds_a_command_by_its_name() -> None:
+    app = LoopkitApp(flaky().session())
+    async with app.run_test(size=(120, 90)) as pilot:
+        await pilot.press("ctrl+p")
+        await until(pilot, lambda: app.screen.query("OptionList"))
+        offered = app.screen.query_one(OptionList)
+        await until(pilot, lambda: offered.option_count > len(RUN_COMMANDS), "all commands")
+        assert any("error.previous  ([e)" in str(option.prompt) for option in offered.options)
+        await pilot.press(*"warning.next")
+        await until(pilot, lambda: offered.option_count == 1, "the one command")
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, RunScreen) and "⚠ loop" in selected_line(app))
 
 
 async def test_commands_of_a_live_run_say_why_they_do_nothing_on_a_recording() -> None:

@@ -17,7 +17,7 @@ from typing import ClassVar
 from rich.text import Text
 from textual import on
 from textual.app import App, SystemCommand
-from textual.binding import BindingType
+from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.screen import Screen
 
@@ -47,7 +47,8 @@ class LoopkitApp(App[None]):
     CSS_PATH = "loopkit.tcss"
     TITLE = "loopkit"
     ENABLE_COMMAND_PALETTE = True
-    BINDINGS: ClassVar[list[BindingType]] = [("ctrl+q", "leave_at_once", "quit"), ("ctrl+c", "leave_at_once", "quit")]
+    # before any input or question: typing fields have a meaning of their own for ctrl+c
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+c,ctrl+q", "leave_at_once", "quit", priority=True)]
 
     class Opened(Message):
         """A session is there to be looked at."""

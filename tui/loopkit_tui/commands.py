@@ -47,6 +47,11 @@ class Command(Generic[Owner]):
         """Its keys as a person reads them."""
         return " ".join(_SHOWN.get(key, key) for key in self.keys)
 
+    @property
+    def in_palette(self) -> str:
+        """Its name and keys as the palette takes them: as markup, in which `[` begins a tag."""
+        return f"{self.name}  ({self.keys_shown})".replace("[", r"\[")
+
 
 def key_of(event: events.Key) -> str:
     """Return a pressed key in the words of the command table."""

@@ -188,7 +188,7 @@ class HomeScreen(Screen[None]):
     def system_commands(self) -> Iterable[SystemCommand]:
         """What the palette offers here."""
         for command in HOME_COMMANDS:
-            yield SystemCommand(f"{command.name}  ({command.keys_shown})", command.words, partial(command.do, self))
+            yield SystemCommand(command.in_palette, command.words, partial(command.do, self))
 
     def choose(self) -> None:
         """Open what the cursor is on."""
@@ -247,5 +247,6 @@ HOME_COMMANDS: tuple[Command[HomeScreen], ...] = (
     Command("screen.keys", "all keys", ("?",), _show_keys, "home"),
     Command("screen.palette", "find a command by its name", ("ctrl+p",),
             lambda s: s.app.action_command_palette(), "home"),
-    Command("app.quit", "quit", ("q", "ctrl+c"), lambda s: s.app.exit(), "home", "quit"),
+    Command("screen.leave", "quit", ("q",), lambda s: s.app.exit(), "home", "quit"),
+    Command("app.quit", "quit at once, from anywhere", ("ctrl+c",), lambda s: s.app.exit(return_code=130), "home"),
 )  # fmt: skip

@@ -121,9 +121,7 @@ class RunScreen(Screen[None]):
     def system_commands(self) -> Iterable[SystemCommand]:
         """What the palette offers here."""
         for command in RUN_COMMANDS:
-            yield SystemCommand(
-                f"{command.name}  ({command.keys_shown})", command.words, partial(self.run_command, command)
-            )
+            yield SystemCommand(command.in_palette, command.words, partial(self.run_command, command))
 
     # ── what comes in ────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -190,7 +190,7 @@ def _leave(screen: RunScreen) -> None:
 
 
 def _quit_at_once(screen: RunScreen) -> None:
-    screen.app.exit(return_code=130 if screen.steers else 0)
+    screen.app.exit(return_code=130)
 
 
 def _keys(screen: RunScreen) -> None:

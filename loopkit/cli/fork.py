@@ -22,6 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--at", metavar="N|CALL", required=True, help="where: an event's number or a call")
     parser.add_argument("--agent", metavar="AGENT", required=True, help="path.py:name or package.module:name")
     parser.add_argument("-o", "--output", metavar="FILE", help="default: a new file in the recordings folder")
+    parser.add_argument("--overwrite", action="store_true", help="replace the output if it is a recording")
     change = parser.add_mutually_exclusive_group(required=True)
     change.add_argument("--approve", action="store_true", help="the call runs as the model asked for it")
     change.add_argument("--deny", metavar="REASON", nargs="?", const="", help="the call does not run")
@@ -45,7 +46,15 @@ def run(options: argparse.Namespace) -> int:
 
     agent = load_agent(options.agent)
     output = Path(options.output) if options.output else new_recording_path(f"{agent.name}-fork")
-    path = fork_file(Path(options.file), _place(options.at), edit, agent, output, approve=options.later_calls)
+    path = fork_file(
+        options.file,
+        _place(options.at),
+        edit,
+        agent,
+        output,
+        approve=options.later_calls,
+        overwrite=options.overwrite,
+    )
     print(visible(str(path)))
     return 0
 

@@ -26,6 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("agent", metavar="AGENT", help="path.py:name or package.module:name")
     parser.add_argument("--task", metavar="TEXT", required=True, help="what the agent is asked to do")
     parser.add_argument("--record", metavar="FILE", help="default: a new file in the recordings folder")
+    parser.add_argument("--overwrite", action="store_true", help="replace FILE if it is a recording")
     parser.add_argument(
         "--approve",
         choices=APPROVE,
@@ -48,7 +49,9 @@ def run(options: argparse.Namespace) -> int:
     try:
         # what tools print must not stand between the lines of the answer
         with redirect_stdout(sys.stderr):
-            outcome = run_headless(agent, options.task, record=path, approve=options.approve)
+            outcome = run_headless(
+                agent, options.task, record=path, approve=options.approve, overwrite=options.overwrite
+            )
     except KeyboardInterrupt:
         end_child_processes()
         warn(f"stopped; what happened so far is in {path}")

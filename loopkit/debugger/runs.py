@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import anyio
 
@@ -62,25 +63,48 @@ class Unattended:
 
 
 def run_headless(
-    agent: Agent, task: str, *, record: str | Path | None, approve: Approval = "read-only", backend: str = "asyncio"
+    agent: Agent,
+    task: str,
+    *,
+    record: str | Path | None,
+    approve: Approval = "read-only",
+    overwrite: bool = False,
+    backend: str = "asyncio",
 ) -> HeadlessOutcome:
     """Run an agent to its end, deciding on calls by policy.
 
     Args:
         record: where the run is kept, or None.
         approve: which calls run: those of tools declared to only read, all, or none.
+        overwrite: whether a recording that is there already is replaced.
 
     Raises:
         UserError: the recording can't be written.
     """
-    recorder = None if record is None else Recorder(record)
+    recorder = None if record is None else _recorder(record, overwrite=overwrite)
     watcher = Unattended(HEADLESS_POLICIES[approve]())
     path = None if record is None else Path(record)
+    match _end_of(lambda: agent.run(task, recorder=recorder, watcher=watcher), backend):
+        case UserError() as error:
+            raise error
+        case Exception() as error:
+            return HeadlessOutcome(None, error, path)
+        case result:
+            return HeadlessOutcome(result, None, path)
+
+
+def _recorder(path: str | Path, *, overwrite: bool) -> Recorder:
+    return Recorder(path, if_exists="replace" if overwrite else "fail")
+
+
+def _end_of(
+    work: Callable[[], Coroutine[Any, Any, ToolLoopResult]], backend: str = "asyncio"
+) -> ToolLoopResult | Exception:
     ended: list[ToolLoopResult | Exception] = []
 
     async def run() -> None:
         try:
-            ended.append(await agent.run(task, recorder=recorder, watcher=watcher))
+            ended.append(await work())
         except Exception as error:  # noqa: BLE001  # whatever the agent's own code raised is its outcome
             ended.append(error)
 
@@ -91,13 +115,7 @@ def run_headless(
             group.start_soon(run)
 
     anyio.run(run_beside, backend=backend)
-    match ended[0]:
-        case UserError() as error:
-            raise error
-        case Exception() as error:
-            return HeadlessOutcome(None, error, path)
-        case result:
-            return HeadlessOutcome(result, None, path)
+    return ended[0]
 
 
 def replay_file(
@@ -115,21 +133,28 @@ def fork_file(
     out: str | Path,
     *,
     approve: Approval = "read-only",
+    overwrite: bool = False,
 ) -> Path:
     """Go on from inside a recording, without a screen, and return the new recording; see `loopkit.fork`.
 
     Args:
         approve: which of the calls after the fork run.
+        overwrite: whether a recording that is there already is replaced; the parent never is.
 
     Raises:
         UserError: the recording can't be forked there, in one line.
     """
     parent = read_recording(path)
     require_sound(parent)
+    if overwrite and Path(out).exists() and Path(out).samefile(path):
+        raise RecordingError(f"{out}: is what is forked, and a fork never replaces it; name another file")
     if ROOT not in states_after(parent.path, parent.events, len(parent.events)):
         raise RecordingError(f"{parent.path}: does not hold the start of its root loop, so nothing can go on from it")
     watcher = Unattended(HEADLESS_POLICIES[approve]())
-    anyio.run(lambda: fork(parent, at=at, edit=edit, agent=agent, recorder=Recorder(out), watcher=watcher))
+    recorder = _recorder(out, overwrite=overwrite)
+    end = _end_of(lambda: fork(parent, at=at, edit=edit, agent=agent, recorder=recorder, watcher=watcher))
+    if isinstance(end, Exception):
+        raise end
     return Path(out)
 
 

@@ -158,7 +158,8 @@ class Recorder:
             raise RecordingError(f"{self.path}: holds something that is not a recording; name another file")
         if self._if_exists == "fail":
             raise RecordingError(
-                f'{self.path}: already holds a recording; name another file, or say if_exists="replace"'
+                f"{self.path}: already holds a recording; name another file or remove it "
+                '(`loopkit run` and `fork` take --overwrite; in code: if_exists="replace")'
             )
         os.ftruncate(self._descriptor, 0)
 

@@ -157,6 +157,16 @@ def test_a_fork_that_makes_no_sense_is_one_line(
     assert not Path("f.jsonl").exists()
 
 
+def test_a_fork_replaces_another_recording_when_asked_and_never_its_parent(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["fork", str(record()), "--at", "1.1", "--approve", "--agent", "agent.py:agent", "-o"]
+    assert main([*words, "f.jsonl"]) == 0
+    assert "--overwrite" in failure_of([*words, "f.jsonl"], capsys)
+    assert main([*words, "f.jsonl", "--overwrite"]) == 0
+    parent = Path("run.jsonl").read_bytes()
+    assert "is what is forked" in failure_of([*words, "run.jsonl", "--overwrite"], capsys)
+    assert Path("run.jsonl").read_bytes() == parent
+
+
 def test_a_sound_recording_is_sound(capsys: pytest.CaptureFixture[str]) -> None:
     record()
     assert json_of(["check", "run.jsonl", "--json"], capsys) == [{"file": "run.jsonl", "sound": True, "findings": []}]

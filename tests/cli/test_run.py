@@ -127,6 +127,20 @@ def test_an_existing_file_is_never_overwritten(capsys: pytest.CaptureFixture[str
     line = failure_of(["run", write_agent(), "--task", "go", "--record", "out.jsonl"], capsys)
     assert "out.jsonl" in line
     assert Path("out.jsonl").read_text() == "precious"
+    failure_of(["run", write_agent(), "--task", "go", "--record", "out.jsonl", "--overwrite"], capsys)
+    assert Path("out.jsonl").read_text() == "precious"
+
+
+def test_an_existing_recording_is_overwritten_only_when_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["run", write_agent(), "--task", "go", "--record", "out.jsonl", "--approve", "all"]
+    assert main(words) == 0
+    before = Path("out.jsonl").read_bytes()
+    line = failure_of(words, capsys)
+    assert "name another file or remove it" in line
+    assert "--overwrite" in line
+    assert Path("out.jsonl").read_bytes() == before
+    assert main([*words, "--overwrite"]) == 0
+    assert Path("out.jsonl").read_bytes() != before
 
 
 def test_a_recording_in_a_folder_that_is_not_there_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:

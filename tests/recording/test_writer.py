@@ -90,9 +90,7 @@ def test_what_is_recorded_is_what_it_was_at_that_time(path: Path) -> None:
 
 def test_a_recording_is_never_overwritten_unasked(path: Path) -> None:
     before = _unfinished(path)
-    with pytest.raises(
-        RecordingError, match='already holds a recording; name another file, or say if_exists="replace"'
-    ):
+    with pytest.raises(RecordingError, match="already holds a recording; name another file or remove it"):
         Recorder(path).start(HEADER)
     assert path.read_bytes() == before
     assert not owner_record(path).exists()

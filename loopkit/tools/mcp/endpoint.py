@@ -99,7 +99,7 @@ class Endpoint:
         if type(error).__name__ == "ConnectError":
             return "nothing answers at its address"
         if type(error).__name__ == "ValidationError":
-            return "what it answers is not MCP"
+            return f"what it answers is not MCP ({_first_problem(error)})"
         return failure_words(error)
 
     def _start_failure(self, error: OSError) -> str:
@@ -115,6 +115,13 @@ def innermost(error: BaseException) -> BaseException:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
+
+
+def _first_problem(error: Any) -> str:
+    """Say where pydantic found something else than the protocol asks for."""
+    first = error.errors()[0]
+    place = ".".join(map(str, first["loc"])) or "all of it"
+    return one_line(f"{place}: {first['msg']}", _LONGEST_WORDS)
 
 
 def failure_words(error: BaseException) -> str:

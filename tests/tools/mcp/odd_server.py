@@ -1,0 +1,31 @@
+"""A server that says what it is told to: its list of tools is the JSON on its command line."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+LISTED = json.loads(sys.argv[1])
+
+
+def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
+    match method:
+        case "initialize":
+            about = {"name": "odd", "version": "1"}
+            result = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": about}
+        case "tools/list":
+            result = LISTED
+        case "tools/call":
+            result = {"content": [{"type": "text", "text": f"{params['name']} was called"}]}
+        case _:
+            return {"error": {"code": -32601, "message": "unknown"}}
+    return {"result": result}
+
+
+for line in sys.stdin:
+    request = json.loads(line)
+    if "id" in request:
+        reply = {"jsonrpc": "2.0", "id": request["id"], **answer(request["method"], request.get("params", {}))}
+        sys.stdout.write(json.dumps(reply) + "\n")
+        sys.stdout.flush()

@@ -13,7 +13,16 @@ from typing import Any
 
 from loopkit.debugger.display import arguments_line, json_text, one_line, visible
 from loopkit.debugger.nodes import CallNode, IterationNode, LoopNode
-from loopkit.debugger.rows import RowText, Tone, call_state, outcome_text, row_text, seconds_text, tokens_text
+from loopkit.debugger.rows import (
+    RowText,
+    Tone,
+    call_state,
+    count_text,
+    outcome_text,
+    row_text,
+    seconds_text,
+    tokens_text,
+)
 from loopkit.debugger.timeline import Timeline
 from loopkit.encoding import encode, encode_tagged
 from loopkit.events import Event, Unrecognised
@@ -248,14 +257,14 @@ def text_line(words: RowText, label_cells: int) -> str:
 def totals_text(timeline: Timeline, source_format: str = OWN_FORMAT) -> str:
     """Return a run's figures as one line."""
     counted = totals(timeline, source_format)
-    words = [_count(counted.iterations, "iteration"), _count(counted.tool_calls, "call")]
+    words = [count_text(counted.iterations, "iteration"), count_text(counted.tool_calls, "call")]
     for number, singular in (
         (counted.runs, "sub-agent"),
         (counted.warnings, "warning"),
         (counted.errors, "error"),
     ):
         if number:
-            words.append(_count(number, singular))
+            words.append(count_text(number, singular))
     words += [f"{number} {word}" for number, word in ((counted.denied, "denied"), (counted.edited, "edited")) if number]
     words.append(tokens_text(timeline.usage))
     if counted.seconds is not None:
@@ -268,7 +277,7 @@ def iteration_report(iteration: IterationNode) -> Iterator[str]:
     measures = f"{tokens_text(iteration.usage)} {seconds_text(iteration.seconds)}".strip()
     yield f"iteration {iteration.number} of {visible(iteration.loop.path)} ({visible(iteration.loop.agent)}), {measures}"
     if iteration.message_count is not None:
-        yield f"request: {_count(iteration.message_count, 'message')}"
+        yield f"request: {count_text(iteration.message_count, 'message')}"
     for failure in iteration.attempts:
         yield f"attempt failed: {one_line(failure.message)}"
     if iteration.interrupted is not None:
@@ -339,10 +348,6 @@ def width(text: str) -> int:
         0 if unicodedata.combining(letter) else 2 if unicodedata.east_asian_width(letter) in "WF" else 1
         for letter in text
     )
-
-
-def _count(number: int, singular: str) -> str:
-    return f"{number:,} {singular}" if number == 1 else f"{number:,} {singular}s"
 
 
 def _indented(text: str, indent: str = "  ") -> Iterator[str]:

@@ -93,6 +93,11 @@ def seconds_text(seconds: float | None) -> str:
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
+def count_text(number: int, singular: str) -> str:
+    """Return a number with its noun, such as `1 call` or `1,200 calls`."""
+    return f"{number:,} {singular}{'' if number == 1 else 's'}"
+
+
 def tokens_text(usage: Usage | None) -> str:
     """Return tokens such as `1.2k tok`; `? tok` when no answer reported any."""
     if usage is None:

@@ -202,6 +202,50 @@ async def test_json_in_the_detail_folds_under_the_cursor() -> None:
         assert "▾ content" in lines_of(detail)[line]
 
 
+async def test_h_goes_back_from_the_detail_where_there_is_nothing_to_fold() -> None:
+    app = LoopkitApp(flaky().session())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("]", "d", "l")
+        screen = run_screen(app)
+        line = next(index for index, text in enumerate(lines_of(screen.detail)) if "▾ content" in text)
+        await pilot.press(*["j"] * line, "h")
+        assert "▸ content" in lines_of(screen.detail)[line]
+        assert screen.detail.has_focus
+        await pilot.press("l")
+        assert "▾ content" in lines_of(screen.detail)[line]
+        await pilot.press("h", "h")
+        assert screen.timeline.has_focus
+
+
+async def test_a_detail_that_is_seen_whole_has_no_lines_below() -> None:
+    app = LoopkitApp(flaky().session())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        assert "more line" not in text_of(app, "#detail-title")
+
+
+@pytest.mark.parametrize("size", [(120, 20), (80, 24)])
+async def test_the_detail_says_how_many_lines_are_below_what_is_seen(size: tuple[int, int]) -> None:
+    app = LoopkitApp(flaky().session())
+    async with app.run_test(size=size) as pilot:
+        await pilot.pause()
+        detail = run_screen(app).detail
+        unseen = detail.count() - detail.size.height
+        assert unseen > 0
+        assert f"↓ {unseen} more line" in text_of(app, "#detail-title")
+        detail.scroll_to(y=unseen - 1, animate=False)
+        await until(pilot, lambda: "↓ 1 more line " in text_of(app, "#detail-title"))
+        detail.scroll_to(y=unseen, animate=False)
+        await until(pilot, lambda: "more line" not in text_of(app, "#detail-title"))
+
+
+async def test_edits_and_denials_are_counted_by_marks_of_their_own() -> None:
+    app = LoopkitApp(flaky().session())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        assert "✎ 1  ⊘ 1" in text_of(app, "#status")
+
+
 async def test_zoom_gives_a_region_the_screen_and_back() -> None:
     app = LoopkitApp(flaky().session())
     async with app.run_test(size=(120, 40)) as pilot:

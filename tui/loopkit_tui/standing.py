@@ -30,13 +30,13 @@ def status_spans(session: Session, status: Status) -> tuple[list[Span], list[Spa
     waited = f" (waiting {clock_text(status.waited)})" if status.waited >= 1 else ""
     agents = f"{status.agents} agents  " if status.agents > 1 else ""
     timeline = session.timeline
-    trouble: list[Span] = []
-    if timeline.errors:
-        trouble.append((f"✗ {timeline.errors}  ", "bad"))
-    if timeline.warnings:
-        trouble.append((f"⚠ {timeline.warnings}  ", "warning"))
-    if timeline.edited or timeline.denied:
-        trouble.append((f"✎ {timeline.edited + timeline.denied}  ", "person"))
+    marks = (
+        (timeline.errors, "✗", "bad"),
+        (timeline.warnings, "⚠", "warning"),
+        (timeline.edited, "✎", "person"),
+        (timeline.denied, "⊘", "person"),
+    )
+    trouble: list[Span] = [(f"{mark} {number}  ", tone) for number, mark, tone in marks if number]
     agent = one_line(timeline.root.agent, 30) if timeline.root is not None else "…"
     left: list[Span] = [
         (" loopkit  ", "key"),

@@ -14,6 +14,7 @@ from textual.screen import Screen
 from textual.timer import Timer
 
 from loopkit.debugger.nodes import CallNode, Row, RowKind
+from loopkit.debugger.rows import count_text
 from loopkit.events import Event
 from loopkit_tui.commands import Command, KeyReader, key_of
 from loopkit_tui.decisions import Decisions
@@ -233,7 +234,8 @@ class RunScreen(Screen[None]):
             for number, name in enumerate(TABS, 1)
         ]
         below = self.detail.lines_below
-        more = [(f"↓ {below:,} more lines ", "warning" if self.decisions.chosen else "muted")] if below else []
+        tone = "warning" if self.decisions.chosen else "muted"
+        more = [(f"↓ {count_text(below, 'more line')} ", tone)] if below else []
         self._title("detail", row_title(row) if row is not None else "detail", [*more, *tabs])
         pending = self.decisions.pending
         self.set_class(bool(pending), "has-pending")
@@ -321,6 +323,7 @@ class RunScreen(Screen[None]):
         self.show_selected()
 
     @on(VirtualList.CursorMoved, "#detail")
+    @on(VirtualList.SightMoved, "#detail")
     def _detail_moved(self) -> None:
         self.show_bars()
 

@@ -102,15 +102,16 @@ def _go_to_end(screen: RunScreen) -> None:
 
 
 def _fold(screen: RunScreen) -> None:
-    if screen.active_region() is screen.detail:
-        screen.detail.toggle_fold()
-    else:
+    region = screen.active_region()
+    if region is screen.timeline:
         screen.timeline.fold()
+    elif region is not screen.detail or not screen.detail.fold_under_cursor(folded=True):
+        screen.timeline.focus()
 
 
 def _unfold(screen: RunScreen) -> None:
     if screen.active_region() is screen.detail:
-        screen.detail.toggle_fold()
+        screen.detail.fold_under_cursor(folded=False)
     elif not screen.timeline.unfold():
         screen.detail.focus()
 
@@ -229,7 +230,7 @@ RUN_COMMANDS: tuple[Command[RunScreen], ...] = (
     Command("iteration.previous", "to the one before", ("K",), _find(is_iteration, -1, "iteration"), _MOVE),
     Command("row.go_to", "to the top; 12g goes to iteration 12", ("g", "home"), _go_to, _MOVE),
     Command("row.end", "to the end; a live run is followed from there", ("G", "end"), _go_to_end, _MOVE),
-    Command("row.fold", "fold the sub-agent", ("h", "left"), _fold, _MOVE),
+    Command("row.fold", "fold the sub-agent; from the detail back to the timeline", ("h", "left"), _fold, _MOVE),
     Command("row.unfold", "unfold it, or go to the detail", ("l", "right"), _unfold, _MOVE),
     Command("row.toggle", "fold or unfold", ("space", "enter"), _toggle, _MOVE),
     Command("row.return", "back to where you were before a jump", ("ctrl+o",), lambda s: s.walk.back(), _MOVE),

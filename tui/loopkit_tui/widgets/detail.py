@@ -51,6 +51,14 @@ class DetailView(DocumentView):
         self.set_fold(key, folded=not self._open.get(key, False))
         return True
 
+    def fold_under_cursor(self, *, folded: bool) -> bool:
+        """Fold, or unfold, what the cursor is on; say whether that changed anything."""
+        key = self.key_under_cursor()
+        if not key or self._open.get(key, False) == folded:
+            return False
+        self.set_fold(key, folded=folded)
+        return True
+
     def set_fold(self, key: str, *, folded: bool) -> None:
         self._chosen[key] = folded
         self._draw(keep_place=True)

@@ -37,6 +37,17 @@ class VirtualList(ScrollView, can_focus=True, inherit_bindings=False):
         def control(self) -> VirtualList:
             return self.source
 
+    class SightMoved(Message):
+        """Other lines are seen than before: it was scrolled, or has another size."""
+
+        def __init__(self, source: VirtualList) -> None:
+            super().__init__()
+            self.source = source
+
+        @property
+        def control(self) -> VirtualList:
+            return self.source
+
     class Chosen(Message):
         """The person clicked the line that the cursor was on."""
 
@@ -116,6 +127,11 @@ class VirtualList(ScrollView, can_focus=True, inherit_bindings=False):
     def on_resize(self, event: events.Resize) -> None:
         self.update_size()
         self._keep_in_sight()
+        self.post_message(self.SightMoved(self))
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_y(old_value, new_value)
+        self.post_message(self.SightMoved(self))
 
     def on_focus(self) -> None:
         self.refresh()

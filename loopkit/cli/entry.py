@@ -14,6 +14,7 @@ from typing import NoReturn, cast
 
 from loopkit import __version__
 from loopkit.cli.output import USAGE_ERROR, warn_of
+from loopkit.cli.stopping import Stopped
 from loopkit.errors import LoopkitError
 
 COMMANDS = {
@@ -28,8 +29,9 @@ COMMANDS = {
 INTERRUPTED = 130
 
 _EPILOG = """\
-exit codes: 0 fine, 1 it ran but the answer is no (diverged, damaged, not complete), 2 can't be used, 130 interrupted
-environment: LOOPKIT_RECORDINGS (folder of recordings), NO_COLOR
+exit codes: 0 fine, 1 it ran but the answer is no (diverged, damaged, not complete), 2 can't be used,
+  128 + the signal's number when a signal ended it: 130 Ctrl+C, 143 kill
+environment: LOOPKIT_RECORDINGS (folder of recordings), LOOPKIT_THEME (light or dark, for `tui`), NO_COLOR
 """
 
 
@@ -92,6 +94,10 @@ def _guarded(command: Callable[[], int], *, debug: bool) -> int:
         # Whoever read our output has seen enough; the interpreter must not complain of it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except Stopped as stopped:
+        if debug:
+            raise
+        return stopped.exit_code
     except KeyboardInterrupt:
         if debug:
             raise

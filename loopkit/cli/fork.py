@@ -1,19 +1,26 @@
 """Go on from inside a recording with one thing changed, as a new recording that names its parent.
 
---at is the number of an event, or a call such as root/3.2 (short: 3.2). What came before it is copied and costs
-nothing again; the model answers live from there.
+--at is the number of an event, or a call such as root/3.2 (short: 3.2). What came before it is copied: it costs
+nothing again, and what its tools did to files and services is not done again, nor undone. The model answers live from
+there.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from loopkit.cli.refused import advise_on, refused_tools
+from loopkit.cli.stopping import stopped_like_ctrl_c
 from loopkit.errors import UserError
 
 if TYPE_CHECKING:
     from loopkit.outcomes import ToolApproval
+
+LATER_CALLS = ("read-only", "all", "none")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,8 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--error", action="store_true", help="with --result: it is an error")
     parser.add_argument(
         "--later-calls",
-        choices=("read-only", "all", "none"),
-        default="read-only",
+        choices=LATER_CALLS,
+        default=LATER_CALLS[0],
         help="which calls after the change run: those of tools declared to only read (default), all, or none",
     )
 
@@ -46,16 +53,19 @@ def run(options: argparse.Namespace) -> int:
 
     agent = load_agent(options.agent)
     output = Path(options.output) if options.output else new_recording_path(f"{agent.name}-fork")
-    path = fork_file(
-        options.file,
-        _place(options.at),
-        edit,
-        agent,
-        output,
-        approve=options.later_calls,
-        overwrite=options.overwrite,
-    )
+    with stopped_like_ctrl_c(f"stopped; what happened so far is in {output}"), redirect_stdout(sys.stderr):
+        path = fork_file(
+            options.file,
+            _place(options.at),
+            edit,
+            agent,
+            output,
+            approve=options.later_calls,
+            overwrite=options.overwrite,
+        )
     print(visible(str(path)))
+    if options.later_calls == LATER_CALLS[0]:
+        advise_on(refused_tools(path), "--later-calls")
     return 0
 
 

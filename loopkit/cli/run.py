@@ -1,7 +1,8 @@
 """Run an agent without a screen and record it.
 
 Prints the final answer, how the run ended and where its recording is. Exit code: 0 the agent completed, 1 it ended
-another way (an error, a limit, a stop), 2 it can't be run, or its model can't be reached.
+another way (an error, a limit, a stop), 2 it can't be run, or its model can't be reached; 128 + the signal's number
+when a signal ended it (130 Ctrl+C, 143 `kill`), its recording closed.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loopkit.cli.output import USAGE_ERROR, print_json, warn
+from loopkit.cli.refused import advise_on, refused_tools
+from loopkit.cli.stopping import stopped_like_ctrl_c
 from loopkit.errors import ProviderError, UserError
 
 if TYPE_CHECKING:
@@ -39,57 +42,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the agent to its end."""
-    from loopkit.debugger.children import end_child_processes
     from loopkit.debugger.runs import run_headless
     from loopkit.debugger.targets import load_agent, new_recording_path
 
     agent = load_agent(options.agent)
     path = Path(options.record) if options.record else new_recording_path(agent.name)
-    _end_on_hangup_as_on_ctrl_c()
-    try:
-        # what tools print must not stand between the lines of the answer
-        with redirect_stdout(sys.stderr):
-            outcome = run_headless(
-                agent, options.task, record=path, approve=options.approve, overwrite=options.overwrite
-            )
-    except KeyboardInterrupt:
-        end_child_processes()
-        warn(f"stopped; what happened so far is in {path}")
-        raise
-    refused = _refused(outcome)
+    # what tools print must not stand between the lines of the answer
+    with stopped_like_ctrl_c(f"stopped; what happened so far is in {path}"), redirect_stdout(sys.stderr):
+        outcome = run_headless(agent, options.task, record=path, approve=options.approve, overwrite=options.overwrite)
+    refused = refused_tools(outcome.path)
     data = {**_data(outcome), "refused": refused}
     if options.json:
         print_json(data)
     else:
         _print(data)
-    if refused and options.approve == APPROVE[0]:
-        warn(
-            f'not run: {", ".join(refused)}; `--approve all` runs every tool, `@tool(side_effect="read")` declares '
-            "one that only reads, and `loopkit tui` asks you about each call"
-        )
+    if options.approve == APPROVE[0]:
+        advise_on(refused, "--approve")
     if outcome.error is not None:
         if options.debug:
             raise outcome.error
         warn(f"{type(outcome.error).__name__}: {outcome.error}")
         return USAGE_ERROR if isinstance(outcome.error, (ProviderError, UserError)) else 1
     return 0 if data["outcome"] == "complete" else 1
-
-
-def _end_on_hangup_as_on_ctrl_c() -> None:
-    """A closed terminal or a `kill` ends the run as Ctrl+C does: children first, the recording closed."""
-    import signal
-
-    def end(*_: object) -> None:
-        if callable(signal.getsignal(signal.SIGINT)):
-            signal.raise_signal(signal.SIGINT)
-        else:
-            # started in the background, where Ctrl+C is ignored
-            raise KeyboardInterrupt
-
-    for name in ("SIGTERM", "SIGHUP"):
-        number = getattr(signal, name, None)
-        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
-            signal.signal(number, end)
 
 
 def _data(outcome: HeadlessOutcome) -> dict[str, Any]:
@@ -109,18 +83,6 @@ def _data(outcome: HeadlessOutcome) -> dict[str, Any]:
         "output_tokens": output_tokens,
         "recording": None if outcome.path is None else str(outcome.path),
     }
-
-
-def _refused(outcome: HeadlessOutcome) -> list[str]:
-    """Names of the tools whose calls the policy did not let run."""
-    from loopkit.debugger.nodes import CallStatus
-    from loopkit.debugger.recorded import open_recording
-
-    if outcome.path is None or not outcome.path.exists():
-        return []
-    with open_recording(outcome.path) as recorded:
-        denied = [call for call in recorded.timeline.calls.values() if call.status is CallStatus.DENIED]
-    return list(dict.fromkeys(call.name for call in denied if (call.decided_by or "").startswith("policy")))
 
 
 def _print(data: dict[str, Any]) -> None:

@@ -40,6 +40,25 @@ agent = Agent(ScriptedProvider(answer, usage=Usage(10, 5)), tools=[look, write],
 '''
 
 
+SLOW = """\
+import sys
+import anyio
+from loopkit import Agent, ScriptedProvider, ToolCall, tool
+
+
+@tool(side_effect="read")
+async def wait() -> str:
+    \"\"\"Wait for a process.\"\"\"
+    async with await anyio.open_process(["sleep", "60"], stdout=None, stderr=None) as process:
+        print("started", file=sys.stderr, flush=True)
+        await process.wait()
+    return "never"
+
+
+agent = Agent(ScriptedProvider([ToolCall("c", "wait", {}), "never"]), tools=[wait])
+"""
+
+
 def write_agent(text: str = AGENT, name: str = "agent.py") -> str:
     """Write an agent's file into the working folder and return how the command line names it."""
     Path(name).write_text(text)

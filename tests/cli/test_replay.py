@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from loopkit.cli import main
 from loopkit.testing import NetworkBlocked, assert_replays, no_network
-from tests.cli.agents import AGENT, failure_of, json_of, record, write_agent
+from tests.cli.agents import AGENT, SLOW, failure_of, json_of, record, write_agent
 
 
 def test_a_recording_replays_the_same(capsys: pytest.CaptureFixture[str]) -> None:
@@ -155,6 +158,36 @@ def test_a_fork_that_makes_no_sense_is_one_line(
     line = failure_of(["fork", "run.jsonl", *words, "--agent", "agent.py:agent", "-o", "f.jsonl"], capsys)
     assert expected in line
     assert not Path("f.jsonl").exists()
+
+
+def test_a_fork_says_which_of_its_own_calls_were_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    """As `run` does; what was refused before the fork is the parent's."""
+    record()
+    words = ["fork", "run.jsonl", "--at", "1.1", "--approve", "--agent", "agent.py:agent", "-o"]
+    capsys.readouterr()
+    assert main([*words, "f.jsonl"]) == 0
+    captured = capsys.readouterr()
+    assert captured.out == "f.jsonl\n"
+    assert captured.err == (
+        'loopkit: not run: write; `--later-calls all` runs every tool, `@tool(side_effect="read")` declares one that '
+        "only reads, and `loopkit tui` asks you about each call\n"
+    )
+    words[3] = "1.2"
+    assert main([*words, "g.jsonl", "--later-calls", "all"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_a_stopped_fork_leaves_a_whole_recording(capsys: pytest.CaptureFixture[str]) -> None:
+    record("run.jsonl", "--approve", "none", agent=SLOW)
+    words = ["fork", "run.jsonl", "--at", "1.1", "--approve", "--agent", "agent.py:agent", "-o", "f.jsonl"]
+    with subprocess.Popen([sys.executable, "-m", "loopkit", *words], stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline() == "started\n"
+        process.terminate()
+        rest = process.stderr.read()
+        assert process.wait(timeout=30) == 128 + signal.SIGTERM
+    assert rest == "loopkit: stopped; what happened so far is in f.jsonl\n"
+    assert json_of(["show", "f.jsonl", "--json"], capsys)["run"]["outcome"] == "cancelled"
 
 
 def test_a_fork_replaces_another_recording_when_asked_and_never_its_parent(capsys: pytest.CaptureFixture[str]) -> None:

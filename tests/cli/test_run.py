@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from loopkit.cli import main
-from tests.cli.agents import AGENT, failure_of, json_of, write_agent
+from tests.cli.agents import AGENT, SLOW, failure_of, json_of, write_agent
 
 
 def test_it_prints_the_answer_the_outcome_and_the_recording(capsys: pytest.CaptureFixture[str]) -> None:
@@ -49,30 +49,11 @@ def test_what_tools_print_does_not_stand_in_the_answer(capsys: pytest.CaptureFix
     assert "noise" in captured.err
 
 
-SLOW = """\
-import sys
-import anyio
-from loopkit import Agent, ScriptedProvider, ToolCall, tool
-
-
-@tool(side_effect="read")
-async def wait() -> str:
-    \"\"\"Wait for a process.\"\"\"
-    async with await anyio.open_process(["sleep", "60"], stdout=None, stderr=None) as process:
-        print("started", file=sys.stderr, flush=True)
-        await process.wait()
-    return "never"
-
-
-agent = Agent(ScriptedProvider([ToolCall("c", "wait", {}), "never"]), tools=[wait])
-"""
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_stopped_run_ends_its_children_and_leaves_a_whole_recording(
     number: signal.Signals, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Ctrl+C, `kill` or a closed terminal; exit 130, and the recording opens and replays."""
+    """Ctrl+C, `kill` or a closed terminal: exit 128 + the signal, and the recording opens and replays."""
     words = [sys.executable, "-m", "loopkit", "run", write_agent(SLOW), "--task", "go", "--record", "out.jsonl"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
@@ -80,8 +61,8 @@ def test_a_stopped_run_ends_its_children_and_leaves_a_whole_recording(
         process.send_signal(number)
         # ends only when the tool's process has ended too: it holds the same stream
         rest = process.stderr.read()
-        assert process.wait(timeout=30) == 130
-    assert rest == "loopkit: stopped; what happened so far is in out.jsonl\nloopkit: interrupted\n"
+        assert process.wait(timeout=30) == 128 + number
+    assert rest == "loopkit: stopped; what happened so far is in out.jsonl\n"
     assert json_of(["show", "out.jsonl", "--json"], capsys)["run"]["outcome"] == "cancelled"
     assert main(["check", "out.jsonl"]) == main(["replay", "out.jsonl"]) == 0
 

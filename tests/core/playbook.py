@@ -30,7 +30,7 @@ class Playbook:
 
     Args:
         messages: the history at the start.
-        tools: names of the tools there are.
+        tools: names of the tools there are, or their definitions.
         stand_at: gates at which somebody stops the loop.
         config: fields of `ToolLoopConfig`.
     """
@@ -39,7 +39,7 @@ class Playbook:
         self,
         messages: Iterable[Message] = (Message.user("go"),),
         *,
-        tools: Iterable[str] = ("look", "write", "ask"),
+        tools: Iterable[str | ToolDefinition] = ("look", "write", "ask"),
         stand_at: Iterable[str] = (),
         settings: dict[str, Any] | None = None,
         **config: Any,
@@ -47,7 +47,7 @@ class Playbook:
         started = e.LoopStarted(
             "agent",
             tuple(messages),
-            tuple(ToolDefinition(name, "", ANYTHING) for name in tools),
+            tuple(ToolDefinition(one, "", ANYTHING) if isinstance(one, str) else one for one in tools),
             ToolLoopConfig(**config).description(),
             settings=settings or {},
         )

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from loopkit import events as e
 from loopkit.core.config import LoopAction, LoopDetectionConfig
-from loopkit.core.detection import batch_signature
-from loopkit.messages import ToolCall, Usage
-from loopkit.outcomes import LoopDetected
-from tests.core.playbook import Playbook, call, kinds
+from loopkit.core.detection import Repetition, batch_signature
+from loopkit.messages import Message, ToolCall, ToolDefinition, Usage
+from loopkit.outcomes import Deny, LoopDetected
+from tests.core.playbook import Playbook, call, invalid, kinds
 from tests.strategies import json_objects
 
 
@@ -168,3 +168,122 @@ def test_denied_and_unknown_calls_repeat_too() -> None:
     play = Playbook(loop_detection=LoopDetectionConfig(2))
     play.turn(call("nope")), play.turn(call("nope"))
     assert detections(play) == [("nope", 2)]
+
+
+# ── beyond the seed's ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def failing(play: Playbook, *calls: ToolCall) -> list[e.Derived]:
+    """A whole turn in which every call fails."""
+    news = play.reply(*calls)
+    if play.state.finished is None:
+        play.approve()
+        for position in range(1, len(calls) + 1):
+            news = play.fail(position)
+    return news
+
+
+def test_a_warning_carries_its_evidence() -> None:
+    """6.5: which detector, what repeats, since which iteration, how often, which calls."""
+    play = Playbook(loop_detection=LoopDetectionConfig(2, detectors=("identical batches", "repeated errors")))
+    play.turn(call("write"))
+    for _ in range(3):
+        failing(play, call("look"), call("look", path="b"))
+    batches, errors = play.all_of(e.RepetitionDetected)
+    assert batches == e.RepetitionDetected("identical batches", "look+look", 2, "warn", 2)
+    assert batches.calls == ("root/2.1", "root/2.2", "root/3.1", "root/3.2")
+    assert errors == e.RepetitionDetected("repeated errors", "look", 2, "warn", 2)
+    assert errors.calls == batches.calls
+
+
+def test_detectors_that_fire_at_once_are_all_told() -> None:
+    """6.5: in the order of the configuration, before any decision; the first that stops names the end."""
+    detectors = ("unknown tools", "identical batches")
+    play = Playbook(loop_detection=LoopDetectionConfig(2, LoopAction.STOP, detectors))
+    play.turn(call("nope"), call("look"))
+    news = play.reply(call("nope"), call("look"))
+    assert kinds(news) == ["RepetitionDetected", "RepetitionDetected", "LoopFinished"]
+    assert [fact.detector for fact in play.all_of(e.RepetitionDetected)] == list(detectors)
+    assert play.reason == LoopDetected("nope", 2)
+
+
+def test_stages_warn_then_tell_then_stop() -> None:
+    """6.2, 6.3, 6.4, spec/faults.md g14: never straight to the end of the run."""
+    stages = (LoopAction.WARN, LoopAction.INJECT_WARNING, LoopAction.STOP)
+    play = Playbook(loop_detection=LoopDetectionConfig(2, stages=stages), max_iterations=20)
+    for _ in range(5):
+        play.turn(call())
+    assert [message.text for message in play.request if message.role == "user"][1:] == [
+        message.text for message in play.request if "4 times" in message.text
+    ]
+    assert kinds(play.reply(call())) == ["RepetitionDetected", "LoopFinished"]
+    assert play.reason == LoopDetected("look", 6)
+
+
+def test_what_the_model_is_told_fits_what_it_did() -> None:
+    """6.4"""
+    play = Playbook(loop_detection=LoopDetectionConfig(2, LoopAction.INJECT_WARNING, ("repeated errors",)))
+    for number in range(3):
+        failing(play, call("write", n=number))
+    assert play.request[-1].role == "user"
+    assert play.request[-1].text.startswith("write has failed 2 times in a row.")
+
+
+def test_a_polling_tool_may_be_asked_while_its_answer_changes() -> None:
+    """6.5, spec/faults.md g1: `ToolDefinition.polling`, with the seed's detector too."""
+    poll = ToolDefinition("poll", "", {"type": "object"}, polling=True)
+    play = Playbook(tools=[poll], loop_detection=LoopDetectionConfig(), max_iterations=20)
+    for progress in ("10%", "20%", "30%", "40%", "40%", "40%"):
+        play.reply(call("poll")), play.approve(), play.end(1, progress)
+    assert detections(play) == []
+    play.reply(call("poll"))
+    assert play.all_of(e.RepetitionDetected) == [e.RepetitionDetected("identical batches", "poll", 3, "warn", 4)]
+
+
+@pytest.mark.parametrize("when", ["between turns", "while tools run"])
+def test_a_new_message_of_the_user_starts_counting_again(when: str) -> None:
+    """spec/faults.md g12"""
+    play = Playbook(loop_detection=LoopDetectionConfig(3))
+    play.turn(call())
+    play.reply(call()), play.approve()
+    if when == "while tools run":
+        play.tell(e.MessagesInjected((Message.user("look again"),), "person"))
+    play.end(1)
+    if when == "between turns":
+        play.tell(e.MessagesInjected((Message.user("look again"),), "person"))
+    play.turn(call()), play.turn(call())
+    assert detections(play) == []
+    play.turn(call())
+    assert detections(play) == [("look", 3)]
+
+
+def test_an_injected_warning_is_no_message_of_the_user() -> None:
+    """6.2, spec/faults.md g12: what loopkit itself says doesn't start anything again."""
+    play = Playbook(loop_detection=LoopDetectionConfig(2, LoopAction.INJECT_WARNING), max_iterations=20)
+    for _ in range(6):
+        play.turn(call())
+    assert detections(play) == [("look", 2), ("look", 4), ("look", 6)]
+
+
+def test_the_state_says_what_repeats() -> None:
+    """spec/faults.md g10: read-only, before anything is reported."""
+    play = Playbook(loop_detection=LoopDetectionConfig(3))
+    play.turn(call()), play.turn(call())
+    before = play.state
+    looks = [play.state.repetitions for _ in range(10)]
+    assert looks == [(Repetition("identical batches", "look", 2, 3, 1, ("root/1.1", "root/2.1")),)] * 10
+    assert play.state == before
+    play.turn(call())
+    assert detections(play) == [("look", 3)]
+    assert Playbook().state.repetitions == ()
+
+
+def test_denied_calls_are_no_errors_and_invalid_ones_are() -> None:
+    """6.5: the core tells detectors how a call ended as the log does."""
+    play = Playbook(loop_detection=LoopDetectionConfig(2, detectors=("repeated errors",)), max_iterations=20)
+    for number in range(3):
+        play.reply(call(n=number)), play.decide(1, Deny("no"))
+    assert detections(play) == []
+    for number in range(3):
+        play.reply(call(n=number), verdicts=(invalid(),)), play.approve()
+    assert detections(play) == [("look", 2)]

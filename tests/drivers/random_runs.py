@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 from loopkit import Agent, LoopContext, ScriptedProvider, ToolCall, ToolLoopConfig, ToolRegistry, tool
 from loopkit import events as e
-from loopkit.core.config import ApprovalContext, LoopAction, LoopDetectionConfig, StopContext
+from loopkit.core.config import ApprovalContext, LoopAction, LoopDetectionConfig, StopContext, ToolDetection
+from loopkit.core.detection import DETECTORS
 from loopkit.core.loop import apply_to
 from loopkit.core.state import CallState, LoopState
 from loopkit.drivers.loop_driver import LoopDriver
@@ -61,7 +62,7 @@ class Plan:
     last: Literal["text", "error", "cut"] = "text"
     max_iterations: int = 6
     parallel: bool = True
-    detection: LoopAction | None = None
+    detection: LoopDetectionConfig | None = None
     timeout: float | None = None
     terminate: bool = False
     error_limit: int | None = None
@@ -103,13 +104,26 @@ def plans(depth: int = 2) -> st.SearchStrategy[Plan]:
         last=st.sampled_from(["text", "text", "text", "error", "cut"]),
         max_iterations=st.integers(0, 4) | st.just(6),
         parallel=st.booleans(),
-        detection=st.none() | st.sampled_from(LoopAction),
+        detection=st.none() | detections(),
         timeout=st.sampled_from([None, None, None, 0, 1000.0]),
         terminate=st.sampled_from([False, False, False, True]),
         error_limit=st.sampled_from([None, None, None, 0, 1]),
         stops=st.just(()) | st.lists(st.sampled_from(["go", "go", "stop", "raise"]), max_size=4).map(tuple),
         approvals=st.just(())
         | st.lists(st.sampled_from([*ANSWERS, Approve(), None, "raise"]), min_size=1, max_size=4).map(tuple),
+    )
+
+
+def detections() -> st.SearchStrategy[LoopDetectionConfig]:
+    """Loop detection with any detectors, and with polling tools."""
+    actions = st.sampled_from(LoopAction)
+    return st.builds(
+        LoopDetectionConfig,
+        threshold=st.just(2),
+        action=actions,
+        detectors=st.just(DETECTORS[:1]) | st.lists(st.sampled_from(DETECTORS), min_size=1, unique=True).map(tuple),
+        stages=st.just(()) | st.lists(actions, max_size=3).map(tuple),
+        tools=st.sampled_from([{}, {"echo": ToolDetection(polling=True)}, {"boom": ToolDetection(ignore=True)}]),
     )
 
 
@@ -242,7 +256,7 @@ def _config(plan: Plan) -> ToolLoopConfig:
     return ToolLoopConfig(
         max_iterations=plan.max_iterations,
         parallel_tool_execution=plan.parallel,
-        loop_detection=None if plan.detection is None else LoopDetectionConfig(2, plan.detection),
+        loop_detection=plan.detection,
         timeout=plan.timeout,
         terminate_on_unknown_calls=plan.terminate,
         maximum_consecutive_errors=plan.error_limit,

@@ -164,11 +164,13 @@ def _asked_again(
     kept: dict[str, tuple[str, Run]] = {}
     fired: tuple[Fired, ...] = ()
     for key, (name, run) in runs.items():
+        if turn.iteration - run.last > FORGOTTEN_AFTER_TURNS:
+            continue
         if key in asked:
             after, found = _fire(run, _standing(detector, (name,), run, rules))
             kept[key] = name, after
             fired += found
-        elif not run.firings and turn.iteration - run.last <= FORGOTTEN_AFTER_TURNS:
+        elif not run.firings:
             kept[key] = name, run
     return kept, fired
 

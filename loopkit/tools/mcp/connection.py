@@ -67,7 +67,9 @@ class Connection:
         self._starting: anyio.CancelScope | None = None
         self._client: Client | None = None
         _open.add(self)
-        threading.Thread(target=Context().run, args=(self._run,), name=f"loopkit mcp {self.label}", daemon=True).start()
+        threading.Thread(
+            target=Context().run, args=(self._run,), name=f"loopkit mcp server {self.label}", daemon=True
+        ).start()
 
     @property
     def usable(self) -> bool:

@@ -20,17 +20,9 @@ from loopkit.errors import UserError
 from loopkit.outcomes import ToolApproval
 from loopkit.recording.reader import read_recording
 from tests.drivers.log_rules import check_log
-from tests.drivers.random_runs import (
-    ANSWERS,
-    AwaitedRecorder,
-    Meddler,
-    Meddling,
-    Plan,
-    agent_of,
-    meddlings,
-    plans,
-    play,
-)
+from tests.drivers.random_agents import ANSWERS, Plan, agent_of, plans
+from tests.drivers.random_runs import Meddler, Meddling, meddlings, play
+from tests.drivers.stage import ClosingRecorder
 
 EXAMPLES = int(os.environ.get("LOOPKIT_EXAMPLES", "40"))
 PHASES = [phase for phase in Phase if phase.name in os.environ.get("LOOPKIT_PHASES", "explicit reuse generate shrink")]
@@ -44,7 +36,7 @@ thorough = settings(
 
 def recorded(plan: Plan, meddling: Meddling, backend: str, path: Path) -> Meddler:
     """Run an agent into a file, and check what holds for every run."""
-    recorder = AwaitedRecorder(path)
+    recorder = ClosingRecorder(path)
     meddler = anyio.run(play, plan, meddling, recorder, backend=backend)
     assert recorder.closed.wait(10)
     assert meddler.wrong == []
@@ -105,7 +97,7 @@ def test_a_fork_anywhere_is_a_run_of_its_own(
         if not by_number and calls:
             at = calls[int(place * len(calls))]
         before = parent.read_bytes()
-        watcher, recorder = Meddler(later), AwaitedRecorder(path)
+        watcher, recorder = Meddler(later), ClosingRecorder(path)
 
         async def start() -> None:
             await fork(

@@ -159,6 +159,11 @@ class LiveRun:
         return self._ended.is_set()
 
     @property
+    def stepping(self) -> Stepping:
+        """How far the run goes on before it stands."""
+        return self._stepping
+
+    @property
     def has_news(self) -> bool:
         """Whether there are events that `take` has not returned yet."""
         return bool(self._events)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from loopkit.debugger.arguments import read_arguments
 from loopkit.debugger.display import one_line
 from loopkit.debugger.recorded import OpenedRun, open_recording
+from loopkit.debugger.rows import failure_text
 from loopkit.debugger.status import Mode, PendingDecision, Status, definition_of, pending_decision, status_of
 from loopkit.debugger.timeline import Timeline, task_text
 from loopkit.errors import DecisionNotAccepted
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from loopkit.agent import Agent
     from loopkit.debugger.live import LiveRun
     from loopkit.debugger.policy import Policy
+
+_STANDS_NEXT = {"continue": "", "step": "at the next gate", "iteration": "before the next request"}
 
 
 class Session:
@@ -103,10 +106,20 @@ class Session:
         return self._live is not None and not self._live.ended
 
     @property
+    def stands_next(self) -> str:
+        """Where a run that is on its way will stand without being asked, in words; empty when nowhere.
+
+        What `pause`, `step` and `next_iteration` ask for takes effect at a gate, which may be some time away.
+        """
+        if self._live is None or self._live.ended:
+            return ""
+        return _STANDS_NEXT[self._live.stepping]
+
+    @property
     def error(self) -> str:
         """What ended a live run, in one line, when it was an exception; else empty."""
         error = None if self._live is None else self._live.error
-        return "" if error is None else f"{type(error).__name__}: {error}"
+        return "" if error is None else failure_text(type(error).__name__, str(error))
 
     @property
     def events(self) -> tuple[Event, ...]:

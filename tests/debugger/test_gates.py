@@ -22,7 +22,11 @@ def test_a_pause_lets_the_answer_come_to_its_end_and_stands_at_the_next_gate(bac
         held.wait_until_it_began()
         eyes.until(lambda: session.partial() == "half an ")
         assert session.status().waits_for == "the model (agent)"
+        assert session.stands_next == ""
+        session.next_iteration()
+        assert session.stands_next == "before the next request"
         session.pause()
+        assert session.stands_next == "at the next gate"
         held.release.set()
         assert eyes.until_paused() == "root/1.response"
         assert session.partial() == ""
@@ -31,6 +35,7 @@ def test_a_pause_lets_the_answer_come_to_its_end_and_stands_at_the_next_gate(bac
         assert session.status().waits_for == "you: paused after the response of iteration 1 (agent)"
         session.resume()
         eyes.until_ended()
+    assert session.stands_next == ""
     assert_sound(session)
 
 

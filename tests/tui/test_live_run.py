@@ -132,11 +132,15 @@ async def test_approve_all_shows_what_it_would_run_and_asks_once(tmp_path: Path)
         assert isinstance(app.screen, ConfirmScreen)
         await pilot.pause()
         shown = text_of(app, "#question-lines")
-        assert "write_file" in shown
+        (irreversible,) = (line for line in shown.splitlines() if "write_file" in line)
+        assert "⚠ can't be undone" in irreversible
+        assert shown.count("can't be undone") == 1
         assert "run_tests" in shown
+        assert "▶" not in shown
         await pilot.press("a", "enter")
         assert isinstance(app.screen, ConfirmScreen), "keys that are not its answer do nothing"
         await pilot.press("y")
+        assert "approved 2: run_tests, write_file" in text_of(app, "#keys")
         await until(pilot, lambda: len(session.timeline.calls) == 3)
     assert [call.decided_by for call in session.timeline.calls.values()][:2] == ["person", "person"]
 
@@ -155,7 +159,9 @@ async def test_a_decision_key_with_another_row_selected_only_shows_what_waits(tm
         await waits(app, pilot, 2)
         await pilot.press("g")
         assert "task" in selected_line(app)
-        assert "a show it" in text_of(app, "#now")
+        assert "a show what waits" in text_of(app, "#now")
+        assert "a show what waits" in text_of(app, "#keys")
+        assert "approve" not in text_of(app, "#keys")
         await pilot.press("a")
         assert statuses(session) == [CallStatus.WAITING] * 2
         assert "◆ run_tests" in selected_line(app)
@@ -195,14 +201,49 @@ async def test_pause_step_and_continue(tmp_path: Path) -> None:
         assert len(session.timeline.root.iterations) == 2
 
 
+async def test_a_pause_that_is_asked_for_is_said_until_the_run_stands(tmp_path: Path) -> None:
+    release = threading.Event()
+
+    @tool
+    def slow() -> str:
+        """Take a while."""
+        release.wait(30)
+        return "done"
+
+    agent = Agent(ScriptedProvider([ToolCall("h", "slow", {}), "Fine."]), tools=[slow])
+    async with debugging(tmp_path, agent) as (app, pilot, session):
+        await waits(app, pilot)
+        await pilot.press("p")
+        assert "will pause at the next gate" in text_of(app, "#keys")
+        assert "will pause at the next gate" in text_of(app, "#now")
+        await pilot.press("a")
+        await until(pilot, lambda: CallStatus.RUNNING in statuses(session))
+        assert "running: waits for tool slow  ‖ will pause at the next gate" in text_of(app, "#now")
+        await pilot.press("c")
+        assert "will pause" not in text_of(app, "#now")
+        await pilot.press("n")
+        assert "will pause before the next request" in text_of(app, "#now")
+        release.set()
+        await until(pilot, lambda: run_screen(app).status.state == "paused")
+        assert "will pause" not in text_of(app, "#now")
+
+
 async def test_stop_asks_and_ends_the_run_with_a_whole_recording(tmp_path: Path) -> None:
     async with debugging(tmp_path) as (app, pilot, session):
         await waits(app, pilot, 2)
-        await pilot.press("X", "n")
+        await pilot.press("X", "escape")
         assert not session.timeline.ended
-        await pilot.press("X", "y")
-        await until(pilot, lambda: "stopped" in text_of(app, "#now"), "the end")
+        await pilot.press("X", *"enough", "enter")
+        await until(pilot, lambda: "stopped: enough" in text_of(app, "#now"), "the end")
     assert open_recording(tmp_path / "run.jsonl").timeline.ended
+
+
+async def test_a_stop_needs_no_reason(tmp_path: Path) -> None:
+    async with debugging(tmp_path) as (app, pilot, session):
+        await waits(app, pilot, 2)
+        await pilot.press("X", "enter")
+        await until(pilot, lambda: session.timeline.ended)
+        assert "■ stopped  " in text_of(app, "#now")
 
 
 async def test_quitting_a_live_run_asks_first(tmp_path: Path) -> None:

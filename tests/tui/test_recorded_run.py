@@ -145,6 +145,19 @@ async def test_search_finds_words_in_results_and_goes_on_to_the_next_match() -> 
         assert run_screen(app).timeline.cursor == first
 
 
+async def test_search_goes_round_at_the_end_and_says_so() -> None:
+    app = LoopkitApp(flaky().session())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("G", "/", *"TEST_TICK", "enter")
+        await pilot.pause()
+        assert "✗ run_tests" in selected_line(app)
+        assert "past the end: this match was found from the top" in text_of(app, "#keys")
+        await pilot.press("[", "/")
+        assert "past the top: this match was found from the end" in text_of(app, "#keys")
+        await pilot.press("/", *["backspace"] * 9, *"nowhere", "enter")
+        await until(pilot, lambda: "no match in the whole run" in text_of(app, "#keys"))
+
+
 async def test_an_edit_shows_who_decided_and_what_changed() -> None:
     """spec/faults.md c1, c21"""
     app = LoopkitApp(flaky().session())

@@ -12,6 +12,7 @@ from loopkit.debugger.nodes import CallNode
 from loopkit.errors import DecisionNotAccepted
 from loopkit_tui.screens.asking import Answer, AnswerScreen, ConfirmScreen, ReasonScreen
 from loopkit_tui.screens.edit import EditScreen
+from loopkit_tui.widgets.document import Facts
 
 if TYPE_CHECKING:
     from loopkit.debugger.status import PendingDecision
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 GRACE_SECONDS = 0.4
 CONFIRMED_SECONDS = 1.0
+NOTICED_SECONDS = 3.0
 
 
 class Decisions:
@@ -80,13 +82,22 @@ class Decisions:
         if self._to_decide() is None:
             return
         batch = list(self.pending)
-        lines = [f"{' › '.join(one_line(name, 20) for name in one.agents)}  {_call_line(one)}" for one in batch]
-        question = ConfirmScreen(f"Run all {len(batch)} of them?", lines, yes="run them", no="not yet")
+        question = ConfirmScreen(
+            f"Run these {len(batch)} calls?", [_call_facts(one) for one in batch], yes="run them", no="not yet"
+        )
         self._screen.app.push_screen(question, lambda yes: self._approve_batch(batch) if yes else None)
 
     def _approve_batch(self, batch: list[PendingDecision]) -> None:
+        refused = ""
+        approved = []
         for one in batch:
-            self._settle(one, partial(self._screen.session.approve, one.call, one.version), "approved")
+            why = self._settle(one, partial(self._screen.session.approve, one.call, one.version), "approved")
+            refused = refused or why
+            if not why:
+                approved.append(one_line(one.name, 40))
+        if approved:
+            words = f"approved {len(approved)}: {', '.join(approved)}" + (f"; not: {refused}" if refused else "")
+            self._screen.notice(words, "bad" if refused else "good", seconds=NOTICED_SECONDS)
 
     def deny(self) -> None:
         one = self._to_decide()
@@ -162,6 +173,13 @@ class Decisions:
 
 def _id(one: PendingDecision) -> tuple[str, int]:
     return one.call, one.version
+
+
+def _call_facts(one: PendingDecision) -> Facts:
+    path = " › ".join(one_line(name, 20) for name in one.agents)
+    irreversible = one.side_effect == "irreversible"
+    warning = "⚠ can't be undone" if irreversible else ""
+    return Facts((path, "agent"), (_call_line(one), "plain"), (warning, "warning"))
 
 
 def _call_line(one: PendingDecision) -> str:

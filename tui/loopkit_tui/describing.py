@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from loopkit import events as e
 from loopkit.debugger.display import one_line
+from loopkit.debugger.evidence import evidence_of
 from loopkit.debugger.nodes import IterationNode, LoopNode, Row, RowKind
 from loopkit.debugger.rows import outcome_text, seconds_text, warning_text
 from loopkit.debugger.timeline import task_text
@@ -212,10 +213,8 @@ def _warning(iteration: IterationNode, warning: e.RepetitionDetected, folded: Fo
     }
     yield Passage(told.get(warning.action, warning.action), tone="muted")
     yield from title("the evidence")
-    for earlier in iteration.loop.iterations:
-        if warning.since_iteration <= earlier.number <= iteration.number:
-            for call in earlier.calls:
-                yield from call_facts(call, number=earlier.number)
+    for call in evidence_of(iteration, warning):
+        yield from call_facts(call, number=call.iteration.number)
     if iteration.calls:
         yield from title("its arguments")
         for call in iteration.calls:

@@ -66,7 +66,14 @@ def now_spans(screen: RunScreen) -> tuple[list[Span], list[Span]]:
         words = status.waits_for.removeprefix("you: ") or "paused"
         return [(" ‖ ", "waiting"), (words, "waiting")], _keys("s", "step", "n", "next", "c", "continue")
     busy = status.waits_for or "the agent"
-    return [(" ● ", "good"), (f"running: waits for {busy}", "plain")], _keys("p", "pause", "X", "stop")
+    left: list[Span] = [(" ● ", "good"), (f"running: waits for {busy}", "plain"), *_will_pause(screen)]
+    moves = ("c", "don't pause") if screen.session.stands_next else ("p", "pause")
+    return left, _keys(*moves, "X", "stop")
+
+
+def _will_pause(screen: RunScreen) -> list[Span]:
+    where = screen.session.stands_next
+    return [(f"  ‖ will pause {where}", "waiting")] if where else []
 
 
 def _deciding(screen: RunScreen, waits: int) -> tuple[list[Span], list[Span]]:
@@ -80,9 +87,10 @@ def _deciding(screen: RunScreen, waits: int) -> tuple[list[Span], list[Span]]:
         (more, "muted"),
         ("  asked by ", "muted"),
         (path, "agent"),
+        *_will_pause(screen),
     ]
     if screen.decisions.chosen is None:
-        return left, _keys("a", "show it")
+        return left, _keys("a", "show what waits")
     return left, _keys("a", "approve", "e", "edit", "d", "deny")
 
 

@@ -90,6 +90,24 @@ class Walk:
         where = "after" if direction > 0 else "before"
         self._screen.notice(f"no {what} {where} this row", "muted")
 
+    def search(self, wanted: Callable[[Row], bool], direction: int) -> None:
+        """To the next match, or the one before, going round at the ends; says when it went round."""
+        rows = self._screen.timeline.timeline.rows
+        here = self._screen.timeline.selected_index
+        for distance in range(1, len(rows) + 1):
+            index = (here + direction * distance) % len(rows)
+            if not wanted(rows[index]):
+                continue
+            if index == here:
+                self._screen.notice("this row is the only match", "muted")
+                return
+            self._go(index)
+            if (index - here) * direction < 0:
+                end, other = ("end", "top") if direction > 0 else ("top", "end")
+                self._screen.notice(f"past the {end}: this match was found from the {other}", "muted")
+            return
+        self._screen.notice("no match in the whole run", "muted")
+
     def over(self, direction: int) -> None:
         """To the next iteration, or the one before, of this loop or one above it: over sub-agents."""
         row = self._screen.timeline.selected

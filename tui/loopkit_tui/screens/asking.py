@@ -17,7 +17,7 @@ from loopkit.debugger.display import visible
 from loopkit.outcomes import DENIED_WITHOUT_REASON
 from loopkit_tui.commands import key_of
 from loopkit_tui.widgets.bars import Bar, KeyBar
-from loopkit_tui.widgets.document import DocumentView, Passage
+from loopkit_tui.widgets.document import DocumentView, Item
 
 Answer: TypeAlias = tuple[str, bool]
 """The text that the model gets, and whether it is an error."""
@@ -43,7 +43,7 @@ class ConfirmScreen(ModalScreen[bool]):
 
     CSS_PATH = "asking.tcss"
 
-    def __init__(self, question: str, lines: Sequence[str] = (), *, yes: str, no: str, yes_key: str = "y") -> None:
+    def __init__(self, question: str, lines: Sequence[Item], *, yes: str, no: str, yes_key: str = "y") -> None:
         super().__init__()
         self._question = question
         self._lines = lines
@@ -54,22 +54,24 @@ class ConfirmScreen(ModalScreen[bool]):
     def compose(self) -> ComposeResult:
         with Vertical(id="question"):
             yield Bar(id="question-title")
-            yield DocumentView(id="question-lines")
+            lines = DocumentView(id="question-lines")
+            # words to read: there is nothing to choose among them
+            lines.can_focus = False
+            yield lines
             yield KeyBar(id="question-keys")
 
     def on_mount(self) -> None:
         self.query_one("#question-title", Bar).show([(f" {self._question}", "heading")])
         lines = self.query_one(DocumentView)
-        lines.show_items([Passage(line, indent=1, tone="muted") for line in self._lines])
-        lines.display = bool(self._lines)
-        lines.styles.height = min(12, max(1, 2 * len(self._lines)))
+        lines.show_items(self._lines)
+        lines.styles.height = min(12, 2 * len(self._lines))
         self.query_one(KeyBar).show_keys([(self._yes_key, self._yes), ("n", self._no)])
 
     def on_key(self, event: events.Key) -> None:
         key = key_of(event)
         if key in ("up", "down", "j", "k", "pageup", "pagedown"):
             step = 1 if key in ("down", "j", "pagedown") else -1
-            self.query_one(DocumentView).move(step)
+            self.query_one(DocumentView).scroll_relative(y=step, animate=False, force=True)
         elif key == self._yes_key:
             self.dismiss(True)
         elif key in ("n", "escape"):
@@ -84,13 +86,16 @@ class LineScreen(ModalScreen[str | None]):
     CSS_PATH = "asking.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [("escape", "leave", "leave")]
 
-    def __init__(self, title: str, beside: str, placeholder: str, word: str, value: str = "") -> None:
+    def __init__(
+        self, title: str, beside: str, placeholder: str, word: str, value: str = "", *, no: str = "never mind"
+    ) -> None:
         super().__init__()
         self._title = title
         self._beside = beside
         self._placeholder = placeholder
         self._word = word
         self._value = value
+        self._no = no
 
     def compose(self) -> ComposeResult:
         with Vertical(id="question"):
@@ -100,7 +105,7 @@ class LineScreen(ModalScreen[str | None]):
 
     def on_mount(self) -> None:
         self.query_one("#question-title", Bar).show([(f" {self._title}  ", "heading"), (self._beside, "muted")])
-        self.query_one(KeyBar).show_keys([("enter", self._word), ("esc", "never mind")])
+        self.query_one(KeyBar).show_keys([("enter", self._word), ("esc", self._no)])
         self.query_one(LineInput).focus()
 
     @on(Input.Submitted)
@@ -116,6 +121,16 @@ class ReasonScreen(LineScreen):
 
     def __init__(self, call: str) -> None:
         super().__init__("deny", call, f"why? the model reads it (empty: {DENIED_WITHOUT_REASON})", "deny it")
+
+
+class StopScreen(LineScreen):
+    """Why the run is stopped; empty is an answer, escape lets it run."""
+
+    def __init__(self) -> None:
+        beside = "what runs is interrupted at once, the recording stays whole"
+        super().__init__(
+            "stop this run?", beside, "why? kept in the recording (may be empty)", "stop it", no="let it run"
+        )
 
 
 class SearchScreen(LineScreen):

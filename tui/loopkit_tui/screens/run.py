@@ -21,11 +21,12 @@ from loopkit_tui.decisions import Decisions
 from loopkit_tui.describing import Surroundings, row_title
 from loopkit_tui.event_index import EventIndex
 from loopkit_tui.screens.asking import ConfirmScreen
-from loopkit_tui.screens.run_commands import RUN_COMMANDS
+from loopkit_tui.screens.run_commands import RUN_COMMANDS, decides
 from loopkit_tui.standing import now_spans, status_spans
 from loopkit_tui.walking import Walk
 from loopkit_tui.widgets.bars import Bar, KeyBar, RegionTitle
 from loopkit_tui.widgets.detail import RAW_TAB, TABS, DetailView
+from loopkit_tui.widgets.document import Passage
 from loopkit_tui.widgets.pending import PendingView
 from loopkit_tui.widgets.timeline import TimelineView
 from loopkit_tui.widgets.virtual_list import VirtualList
@@ -256,7 +257,11 @@ class RunScreen(Screen[None]):
             found = [(c.keys[0][1], c.short) for c in RUN_COMMANDS if c.keys[0].startswith(typed)]
             self.key_bar.show_keys([(f"{typed} {where}", "…"), *found, ("esc", "never mind")])
             return
-        shown = [(c.keys[0], c.short) for c in RUN_COMMANDS if c.short and len(c.keys[0]) != 2 and not c.unless(self)]
+        able = [c for c in RUN_COMMANDS if c.short and len(c.keys[0]) != 2 and not c.unless(self)]
+        shown = [(c.keys[0], c.short) for c in able]
+        if self.steers and self.decisions.pending and self.decisions.chosen is None:
+            # on another row the keys that decide only go to what waits
+            shown = [("a", "show what waits"), *((c.keys[0], c.short) for c in able if not decides(c))]
         if typed:
             shown.insert(0, (f"{typed}g", f"to iteration {typed}"))
         self.key_bar.show_keys([*shown, ("?", "all keys")])
@@ -273,7 +278,7 @@ class RunScreen(Screen[None]):
         if not self.steers:
             self._leave_run()
             return
-        lines = ["It is stopped when you leave. The recording is kept and stays whole."]
+        lines = [Passage("It is stopped when you leave. The recording is kept and stays whole.", tone="muted")]
         question = ConfirmScreen("This run is live. Stop it and leave?", lines, yes="stop and leave", no="stay")
         self.app.push_screen(question, lambda yes: self._leave_run() if yes else None)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from loopkit.debugger.display import json_text
 from loopkit.debugger.nodes import Row, RowKind
 from loopkit_tui.commands import Command
-from loopkit_tui.screens.asking import ConfirmScreen, SearchScreen
+from loopkit_tui.screens.asking import SearchScreen, StopScreen
 from loopkit_tui.screens.keys import KeysScreen
 from loopkit_tui.walking import holds, is_agent, is_decision, is_error, is_iteration, is_warning
 from loopkit_tui.widgets.virtual_list import VirtualList
@@ -45,7 +45,8 @@ def _must_decide(screen: RunScreen) -> str:
 def _not_paused(screen: RunScreen) -> str:
     if _not_live(screen):
         return _not_live(screen)
-    return _must_decide(screen) or ("" if screen.status.state == "paused" else "it is running")
+    goes_on = screen.status.state != "paused" and not screen.session.stands_next
+    return _must_decide(screen) or ("it is running" if goes_on else "")
 
 
 def _not_running(screen: RunScreen) -> str:
@@ -55,10 +56,17 @@ def _not_running(screen: RunScreen) -> str:
 # ── what commands do ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+def _pause(screen: RunScreen) -> None:
+    screen.session.pause()
+    screen.show_bars()
+    screen.notice(f"will pause {screen.session.stands_next}", "waiting")
+
+
 def _step(screen: RunScreen) -> None:
     if screen.steers:
         screen.timeline.following = True
         screen.session.step()
+        screen.take_in()
     else:
         screen.walk.step(1)
 
@@ -67,6 +75,7 @@ def _next_iteration(screen: RunScreen) -> None:
     if screen.steers:
         screen.timeline.following = True
         screen.session.next_iteration()
+        screen.take_in()
     else:
         screen.walk.over(1)
 
@@ -74,12 +83,15 @@ def _next_iteration(screen: RunScreen) -> None:
 def _continue(screen: RunScreen) -> None:
     screen.timeline.following = True
     screen.session.resume()
+    screen.take_in()
 
 
 def _stop(screen: RunScreen) -> None:
-    lines = ["What runs is interrupted at once. The recording is kept and stays whole."]
-    question = ConfirmScreen("Stop this run?", lines, yes="stop it", no="let it run")
-    screen.app.push_screen(question, lambda yes: screen.session.stop() if yes else None)
+    def answered(reason: str | None) -> None:
+        if reason is not None:
+            screen.session.stop(reason.strip() or None)
+
+    screen.app.push_screen(StopScreen(), answered)
 
 
 def _go_to(screen: RunScreen) -> None:
@@ -143,7 +155,7 @@ def _match(screen: RunScreen, direction: int) -> None:
     if not screen.needle:
         screen.notice("nothing was searched for yet: / searches", "muted")
         return
-    screen.walk.find(lambda row: holds(row, screen.needle), direction, "match")
+    screen.walk.search(lambda row: holds(row, screen.needle), direction)
 
 
 def _tab(number: int) -> _Do:
@@ -202,6 +214,11 @@ def _palette(screen: RunScreen) -> None:
     screen.app.action_command_palette()
 
 
+def decides(command: Command[RunScreen]) -> bool:
+    """Whether a command decides on a call that waits."""
+    return command.group == _DECIDE
+
+
 _RUN, _DECIDE, _MOVE, _FIND, _SCREEN = "run", "decide", "move", "find", "screen"
 
 RUN_COMMANDS: tuple[Command[RunScreen], ...] = (
@@ -220,8 +237,8 @@ RUN_COMMANDS: tuple[Command[RunScreen], ...] = (
     Command("run.next", "to the next iteration, over sub-agents", ("n",), _next_iteration, _RUN, "next", _must_decide),
     Command("row.back", "one row back", ("b",), lambda s: s.walk.step(-1), _RUN, "back"),
     Command("run.continue", "run on until something waits", ("c",), _continue, _RUN, "continue", _not_paused),
-    Command("run.pause", "stand at the next gate", ("p",), lambda s: s.session.pause(), _RUN, "pause", _not_running),
-    Command("run.stop", "end the run now (asks)", ("X",), _stop, _RUN, "stop", _not_live),
+    Command("run.pause", "stand at the next gate", ("p",), _pause, _RUN, "pause", _not_running),
+    Command("run.stop", "end the run now (asks; a reason may be given)", ("X",), _stop, _RUN, "stop", _not_live),
     Command("row.down", "down a line", ("j", "down"), lambda s: s.active_region().move(1), _MOVE),
     Command("row.up", "up a line", ("k", "up"), lambda s: s.active_region().move(-1), _MOVE),
     Command("page.down", "down a page", ("pagedown", "ctrl+f"), lambda s: s.active_region().page(1), _MOVE),

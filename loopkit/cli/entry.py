@@ -25,6 +25,7 @@ COMMANDS = {
     "fork": "go on from inside a recording with one thing changed",
     "ls": "list the recordings of a folder",
     "check": "say whether recordings are sound",
+    "detect": "say what repeats in recordings",
 }
 INTERRUPTED = 130
 

@@ -255,9 +255,11 @@ def text_line(words: RowText, label_cells: int) -> str:
 
 
 def totals_text(timeline: Timeline, source_format: str = OWN_FORMAT) -> str:
-    """Return a run's figures as one line."""
+    """Return a run's figures as one line; where there are sub-agents, it says whether they are counted."""
     counted = totals(timeline, source_format)
     words = [count_text(counted.iterations, "iteration"), count_text(counted.tool_calls, "call")]
+    if counted.runs:
+        words[1] += " (whole tree)" if source_format == OWN_FORMAT else " (root agent only)"
     for number, singular in (
         (counted.runs, "sub-agent"),
         (counted.warnings, "warning"),

@@ -17,7 +17,7 @@ from typing import Literal
 
 from loopkit.agent import Agent
 from loopkit.debugger.display import one_line
-from loopkit.errors import AgentPathError, UserError
+from loopkit.errors import AgentBuildError, AgentPathError, LoopkitError, UserError
 
 _NOT_THE_USERS = tuple(
     str(Path(path).resolve()) + os.sep
@@ -47,6 +47,8 @@ def find_target(text: str) -> Target:
     Raises:
         UserError: it is none of them.
     """
+    if not text.strip():
+        raise UserError("nothing is named: name a recording, a folder, or an agent as path.py:name")
     path = Path(text).expanduser()
     if path.is_dir():
         return Target("folder", str(path))
@@ -180,9 +182,8 @@ def _free_module_name(path: Path) -> str:
 
 def _load_module(place: str) -> ModuleType:
     if not _is_dotted(place):
-        raise AgentPathError(
-            f"{one_line(place) or 'nothing'} names no agent; write path.py:name or package.module:name"
-        )
+        names_none = f"{one_line(place)} names no agent;" if place.strip() else "no agent is named;"
+        raise AgentPathError(f"{names_none} write path.py:name or package.module:name")
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:
@@ -203,12 +204,19 @@ def _import_failure(place: str, error: BaseException) -> str:
     if isinstance(error, SyntaxError):
         where = f"{_shown(error.filename or place)}, line {error.lineno}"
         return one_line(f"{where}: syntax error: {error.msg}", 400)
-    words = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    words = _words(error)
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if _is_the_users(frame.filename)]
     if not frames:
         return one_line(f"{place} can't be imported: {words}", 400)
     frame = frames[-1]
     return one_line(f"{_shown(frame.filename)}, line {frame.lineno}: {words}", 400)
+
+
+def _words(error: BaseException) -> str:
+    if not str(error):
+        return type(error).__name__
+    own = isinstance(error, (LoopkitError, AgentBuildError))
+    return str(error) if own else f"{type(error).__name__}: {error}"
 
 
 def _is_the_users(filename: str) -> bool:

@@ -55,6 +55,8 @@ def test_the_object_has_run_totals_and_iterations() -> None:
 def test_a_foreign_session_counts_its_root_agent_only() -> None:
     counted = totals(story_timeline(), "claude-code")
     assert (counted.iterations, counted.tool_calls, counted.runs, counted.depth) == (2, 3, 1, 1)
+    text = totals_text(story_timeline(), "claude-code")
+    assert text.startswith("2 iterations, 3 calls (root agent only), 1 sub-agent")
 
 
 def test_iterations_hold_their_calls_and_calls_their_sub_agents() -> None:
@@ -126,7 +128,7 @@ def test_nothing_hostile_reaches_the_text() -> None:
 
 def test_the_totals_line_names_only_what_there_is() -> None:
     assert totals_text(story_timeline()) == (
-        "3 iterations, 3 calls, 1 sub-agent, 1 warning, 1 error, 1 denied, 1 edited, 250 tok, 2.4 s"
+        "3 iterations, 3 calls (whole tree), 1 sub-agent, 1 warning, 1 error, 1 denied, 1 edited, 250 tok, 2.4 s"
     )
 
 

@@ -91,8 +91,8 @@ def test_a_model_that_cannot_be_reached_is_one_line_and_exit_code_2(capsys: pyte
         "from loopkit import Agent, OpenAIChat\nagent = Agent(OpenAIChat('m', base_url='http://127.0.0.1:9'))\n"
     )
     line = failure_of(["run", spec, "--task", "go", "--record", "out.jsonl"], capsys)
-    assert "127.0.0.1:9" in line
-    assert json_of(["show", "out.jsonl", "--json"], capsys)["run"]["outcome"] == "failed"
+    assert line == "can't reach http://127.0.0.1:9 (connection refused): is the server running? check base_url"
+    assert json_of(["show", "out.jsonl", "--json"], capsys)["run"]["outcome_text"] == f"failed: {line}"
 
 
 def test_an_exception_of_the_agents_own_code_is_one_line_and_exit_code_1(capsys: pytest.CaptureFixture[str]) -> None:

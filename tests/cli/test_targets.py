@@ -132,6 +132,11 @@ def test_a_missing_import_of_the_agent_is_not_a_missing_agent() -> None:
     assert "team_of_one.py, line 2: ModuleNotFoundError" in refusal("team_of_one:agent")
 
 
+def test_an_agent_that_is_built_wrong_says_so_without_a_class_name() -> None:
+    write("agent.py", "from loopkit import Agent, OpenAIChat\nagent = Agent(OpenAIChat('', api_key='k'))\n")
+    assert refusal("agent.py:agent").startswith("agent.py, line 2: the model has no name; write")
+
+
 def test_a_syntax_error_names_its_line() -> None:
     write("agent.py", "x = 1\ny = = 2\n")
     assert refusal("agent.py:agent") == "agent.py, line 2: syntax error: invalid syntax"
@@ -153,6 +158,12 @@ def test_a_hostile_message_is_shown_not_obeyed() -> None:
 @pytest.mark.parametrize("spec", ["", ":", "agent", "a b:c", "agent.txt"])
 def test_words_that_name_nothing_are_refused(spec: str) -> None:
     assert refusal(spec)
+
+
+def test_nothing_at_all_is_told_so() -> None:
+    assert refusal("") == "no agent is named; write path.py:name or package.module:name"
+    with pytest.raises(UserError, match=r"^nothing is named: name a recording, a folder, or an agent"):
+        find_target("")
 
 
 def test_targets_are_told_apart() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from loopkit import errors
 from loopkit import events as e
 from loopkit.debugger.display import arguments_line, one_line
 from loopkit.debugger.nodes import CallNode, CallStatus, IterationNode, LoopNode, Row, RowKind
@@ -48,6 +49,20 @@ _DECIDED_MARKS: dict[type, tuple[str, Tone]] = {
     Deny: MARKS[CallStatus.DENIED],
     Respond: MARKS[CallStatus.ANSWERED],
 }
+
+_REPEATED = {
+    "identical batches": "{tools} {count}×, same arguments",
+    "cycle": "{tools}, round and round {count}×",
+    "same call same result": "{tools} {count}×, same arguments and same result",
+    "repeated errors": "{tools} failed {count}× in a row",
+    "repeated text": "the same words {count}×, now with {tools}",
+    "unknown tools": "tools that aren't there {count}× in a row, now {tools}",
+}
+
+
+# what a model server said and what to do about it
+_LONGEST_FAILURE = 600
+_OWN_ERRORS = frozenset(errors.__all__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +127,14 @@ def tokens_text(usage: Usage | None) -> str:
 def outcome_text(loop: LoopNode) -> str:
     """Return how a loop ended, in words."""
     if loop.failure is not None:
-        return f"failed: {one_line(loop.failure.type_name, 60)}: {one_line(loop.failure.message)}"
+        return f"failed: {failure_text(loop.failure.type_name, loop.failure.message)}"
     return reason_text(loop.reason) if loop.reason is not None else "unfinished"
+
+
+def failure_text(type_name: str, message: str) -> str:
+    """Return an exception in words; those of loopkit itself say all there is to say without their class."""
+    words = one_line(message, _LONGEST_FAILURE)
+    return words if message and type_name in _OWN_ERRORS else f"{one_line(type_name, 60)}: {words}"
 
 
 def reason_text(reason: TerminationReason) -> str:
@@ -137,11 +158,12 @@ def reason_text(reason: TerminationReason) -> str:
 
 def warning_text(warning: e.RepetitionDetected) -> str:
     """Return a loop warning in words, with its evidence."""
-    return (
-        f"{one_line(warning.tool_name)} {warning.count}×, same arguments, since iteration {warning.since_iteration}"
-        if warning.detector == "identical batches"
-        else f"{one_line(warning.detector, 40)}: {one_line(warning.tool_name)} {warning.count}×, since iteration {warning.since_iteration}"
+    known = _REPEATED.get(warning.detector)
+    words = "{detector}: {tools} {count}×" if known is None else known
+    repeated = words.format(
+        detector=one_line(warning.detector, 40), tools=one_line(warning.tool_name), count=warning.count
     )
+    return f"{repeated}, since iteration {warning.since_iteration}"
 
 
 def call_state(call: CallNode) -> str:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from loopkit import events as e
 from loopkit.debugger.display import one_line, visible
+from loopkit.debugger.evidence import evidence_of
 from loopkit.debugger.nodes import CallNode, IterationNode, LoopNode, Row, RowKind
 from loopkit.debugger.rows import call_state, outcome_text, row_text, seconds_text, tokens_text, warning_text
 from loopkit.debugger.status import agents_text, definition_of
@@ -198,8 +199,15 @@ def _final_text(loop: LoopNode) -> str:
 def _warning(row: Row) -> _Parts:
     warning = row.warning
     assert warning is not None
+    assert row.iteration is not None
     facts = [("agent", agents_text(row.loop)), ("detector", warning.detector), ("action", warning.action)]
-    return "loop warning", facts, [Section("what repeats", warning_text(warning))]
+    evidence = "\n".join(_evidence_line(call) for call in evidence_of(row.iteration, warning))
+    sections = [Section("what repeats", warning_text(warning)), Section("the evidence", evidence, code=True)]
+    return "loop warning", facts, sections
+
+
+def _evidence_line(call: CallNode) -> str:
+    return f"{call.id.removeprefix('root/')}  {call.name} {_json_line(call)}  {call_state(call)}".rstrip()
 
 
 def _message(row: Row) -> _Parts:

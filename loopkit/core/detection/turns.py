@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TypeAlias
 
-from loopkit.core.detection.settings import LoopDetectionConfig
+from loopkit.core.detection.settings import LoopDetectionConfig, ToolDetection
 from loopkit.core.detection.signatures import digest
 
 EVIDENCE_CALLS = 24
@@ -149,20 +150,24 @@ class DetectionRules:
     polling: frozenset[str] | None
     known: frozenset[str] | None
 
+    @cached_property
+    def by_tool(self) -> dict[str, ToolDetection]:
+        """Settings of single tools by name."""
+        return self.config.by_tool
+
     def polls(self, name: str) -> bool:
-        settings = self.config.by_tool.get(name) if self.config.tools else None
+        settings = self.by_tool.get(name)
         if settings is not None and settings.polling is not None:
             return settings.polling
         return self.polling is None or name in self.polling
 
     def ignores(self, name: str) -> bool:
-        settings = self.config.by_tool.get(name) if self.config.tools else None
+        settings = self.by_tool.get(name)
         return settings is not None and settings.ignore
 
     def threshold_of(self, names: tuple[str, ...]) -> int:
         """Return from how many repeats on these tools' calls are a loop: the most patient tool's number."""
-        if not self.config.tools or not names:
+        if not self.by_tool or not names:
             return self.config.threshold
-        by_tool = self.config.by_tool
-        settings = [by_tool.get(name) for name in names]
+        settings = [self.by_tool.get(name) for name in names]
         return max((one and one.threshold) or self.config.threshold for one in settings)

@@ -14,7 +14,7 @@ from rich.cells import cell_len
 
 from loopkit_tui.app import LoopkitApp
 from loopkit_tui.painting import cut, fit, wrap
-from loopkit_tui.widgets.document import Facts, Item, Passage
+from loopkit_tui.widgets.document import Facts, Item, Labelled, Passage
 from loopkit_tui.widgets.json_tree import parsed, tree_items
 from tests.tui.screens import lines_of, run_screen
 from tests.tui.stories import Story
@@ -110,6 +110,17 @@ def test_facts_go_on_in_the_next_line() -> None:
     rows = drawn(facts, 24)
     assert rows[0] == "one fact · another fact"
     assert all(cell_len(row) <= 24 for row in rows)
+
+
+def test_words_beside_a_label_go_on_below_themselves_or_below_a_label_that_leaves_no_room() -> None:
+    item = Labelled([("  name  ", "name")], "one two three four five six seven")
+    assert [line.rstrip() for line in drawn(item, 40)] == ["  name  one two three four five six", "        seven"]
+    assert [line.rstrip() for line in drawn(item, 20)] == [
+        "  name",
+        "    one two three",
+        "    four five six",
+        "    seven",
+    ]
 
 
 def test_json_is_a_tree_of_names_and_values() -> None:

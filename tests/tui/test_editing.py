@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from textual.app import App
@@ -12,6 +12,8 @@ from textual.app import App
 from loopkit.agent import Agent
 from loopkit.debugger.nodes import CallStatus
 from loopkit.messages import ToolCall
+from loopkit.providers.scripted import ScriptedProvider
+from loopkit.tools.definition import tool
 from loopkit_tui.screens.edit import EditScreen, JsonInput, editable_json, escaped
 from loopkit_tui.screens.run import RunScreen
 from tests.tui.screens import everything, text_of, until
@@ -48,6 +50,24 @@ async def test_invalid_arguments_are_named_while_typing_and_cannot_be_run(tmp_pa
         assert isinstance(app.screen, EditScreen)
         assert "not run: timeout" in text_of(app, "#keys")
         assert statuses(session) == [CallStatus.WAITING]
+
+
+@pytest.mark.parametrize("size", [(120, 36), (80, 24)])
+async def test_all_values_that_a_field_allows_can_be_read(tmp_path: Path, size: tuple[int, int]) -> None:
+    @tool
+    def order(
+        kind: Literal["as written", "reversed", "shuffled", "by duration", "slowest first"] = "as written",
+    ) -> str:
+        """Order the tests."""
+        return kind
+
+    agent = Agent(ScriptedProvider([ToolCall("a", "order", {})]), tools=[order])
+    async with debugging(tmp_path, agent, size=size) as (app, pilot, _session):
+        await waits(app, pilot)
+        await pilot.press("e")
+        await pilot.pause()
+        fields = " ".join(text_of(app, "#fields").split())
+        assert 'one of "as written", "reversed", "shuffled", "by duration", "slowest first"' in fields
 
 
 async def test_a_syntax_error_is_named_with_its_line_and_column(tmp_path: Path) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 from textual.widgets import OptionList
 
+from loopkit.messages import Usage
 from loopkit_tui.app import LoopkitApp
+from loopkit_tui.describing import usage_text
 from loopkit_tui.screens.keys import KeysScreen
 from loopkit_tui.screens.run import RunScreen
 from loopkit_tui.screens.run_commands import RUN_COMMANDS
@@ -256,7 +258,28 @@ async def test_edits_and_denials_are_counted_by_marks_of_their_own() -> None:
     app = LoopkitApp(flaky().session())
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.pause()
-        assert "✎ 1  ⊘ 1" in text_of(app, "#status")
+        assert "✎ 1 ⊘ 1" in text_of(app, "#status")
+
+
+async def test_the_end_tells_what_the_root_took_from_what_the_whole_tree_took() -> None:
+    app = LoopkitApp(flaky().session())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("G")
+        assert "root it 5/20" in text_of(app, "#status")
+        detail = " ".join(text_of(app, "#detail").split())
+        assert "of its own 5 iterations, 5 calls, 6,000 in, 750 out tokens" in detail
+        assert "whole tree 9 iterations, 8 calls, 1 sub-agent, 10,800 in, 1,350 out" in detail
+        await pilot.press("[", "a")
+        assert "4 iterations, 3 calls, 4,800 in, 600 out tokens" in text_of(app, "#detail")
+
+
+async def test_one_of_a_thing_is_singular_and_missing_token_counts_are_said() -> None:
+    app = LoopkitApp(long_run(1).session())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("G")
+        assert "1 iteration, 1 call, " in text_of(app, "#detail")
+    assert usage_text(Usage(1, 2, unreported=1)) == "1 in, 2 out tokens; 1 answer reported none"
+    assert usage_text(Usage(1, 2, unreported=20)) == "1 in, 2 out tokens; 20 answers reported none"
 
 
 async def test_zoom_gives_a_region_the_screen_and_back() -> None:

@@ -9,12 +9,12 @@ from loopkit import events as e
 from loopkit.debugger.display import one_line
 from loopkit.debugger.evidence import evidence_of
 from loopkit.debugger.nodes import IterationNode, LoopNode, Row, RowKind
-from loopkit.debugger.rows import outcome_text, seconds_text, warning_text
+from loopkit.debugger.rows import count_text, outcome_text, seconds_text, warning_text
 from loopkit.debugger.timeline import task_text
 from loopkit.encoding import encode
 from loopkit.messages import Usage
 from loopkit_tui.describing_calls import call_facts, describe_call, effect_of, title
-from loopkit_tui.widgets.document import Facts, Item, Passage, Words
+from loopkit_tui.widgets.document import Facts, Item, Labelled, Passage, Words
 from loopkit_tui.widgets.json_tree import Folds, tree_items
 
 
@@ -80,9 +80,10 @@ def usage_text(usage: Usage) -> str:
         parts.append(f"{usage.cache_read_tokens:,} read from cache")
     if usage.reasoning_tokens:
         parts.append(f"{usage.reasoning_tokens:,} reasoning")
+    words = ", ".join(parts) + " tokens"
     if usage.unreported:
-        parts.append(f"{usage.unreported} answers unreported")
-    return ", ".join(parts) + " tokens"
+        words += f"; {count_text(usage.unreported, 'answer')} reported none"
+    return words
 
 
 def _iteration(iteration: IterationNode, around: Surroundings, folded: Folds) -> Iterator[Item]:
@@ -139,7 +140,7 @@ def _task(loop: LoopNode, folded: Folds) -> Iterator[Item]:
         (agent_path(loop), "agent"),
         (one_line(started.model or "", 40), "plain"),
         (f"depth {started.depth}", "muted"),
-        (f"{len(started.tools)} tools", "muted"),
+        (count_text(len(started.tools), "tool"), "muted"),
     )
     yield from title("what it was asked")
     yield Passage(task_text(started.messages) or "(no task)")
@@ -170,9 +171,7 @@ def _agent(loop: LoopNode) -> Iterator[Item]:
     yield Passage(task_text(loop.started.messages) or "(no task)")
     yield from title("how it stands")
     yield Words((f"  {outcome_text(loop) if loop.ended else 'running'}", "bad" if loop.failure else "plain"))
-    yield Words((f"  {len(loop.iterations)} iterations", "plain"))
-    yield Passage(f"itself    {usage_text(loop.usage)}", tone="muted")
-    yield Passage(f"with all  {usage_text(loop.subtree_usage)}", tone="muted")
+    yield from _figures(loop)
     yield from _last_words(loop)
 
 
@@ -183,16 +182,31 @@ def _outcome(loop: LoopNode, around: Surroundings) -> Iterator[Item]:
         yield from title("recorded in")
         yield Passage(around.recording, tone="key")
     yield from title("in figures")
-    calls = sum(len(iteration.calls) for iteration in loop.iterations)
-    yield Words((f"  {len(loop.iterations)} iterations, {calls} calls, {len(loop.subtree()) - 1} sub-agents", "plain"))
     waited = f", of which {seconds_text(around.waited)} waiting for a person" if around.waited >= 0.1 else ""
     yield Words((f"  {seconds_text(seconds)}{waited if loop.parent is None else ''}", "plain"))
-    yield Passage(f"itself    {usage_text(loop.usage)}", tone="muted")
-    yield Passage(f"with all  {usage_text(loop.subtree_usage)}", tone="muted")
+    yield from _figures(loop)
     if loop.failure is not None:
         yield from title("it failed with")
         yield Passage(f"{loop.failure.type_name}: {loop.failure.message}", tone="bad")
     yield from _last_words(loop)
+
+
+def _figures(loop: LoopNode) -> Iterator[Item]:
+    """What a loop took, and what it took together with all sub-agents below it."""
+    loops = loop.subtree()
+    if len(loops) == 1:
+        yield Passage(f"{_counts(loops)}, {usage_text(loop.usage)}")
+        return
+    yield Labelled([("  of its own  ", "muted")], f"{_counts([loop])}, {usage_text(loop.usage)}")
+    below = count_text(len(loops) - 1, "sub-agent")
+    words = f"{_counts(loops)}, {below}, {usage_text(loop.subtree_usage)}"
+    yield Labelled([("  whole tree  ", "muted")], words)
+
+
+def _counts(loops: list[LoopNode]) -> str:
+    iterations = [iteration for loop in loops for iteration in loop.iterations]
+    calls = sum(len(iteration.calls) for iteration in iterations)
+    return f"{count_text(len(iterations), 'iteration')}, {count_text(calls, 'call')}"
 
 
 def _last_words(loop: LoopNode) -> Iterator[Item]:

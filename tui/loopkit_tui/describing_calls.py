@@ -9,7 +9,7 @@ from typing import Any
 
 from loopkit.debugger.display import arguments_line, one_line
 from loopkit.debugger.nodes import CallNode, CallStatus
-from loopkit.debugger.rows import MARKS, call_state, outcome_text, seconds_text, tokens_text
+from loopkit.debugger.rows import MARKS, call_state, count_text, outcome_text, seconds_text, tokens_text
 from loopkit.messages import ToolDefinition
 from loopkit.outcomes import Approve, Deny, Modify, Respond
 from loopkit_tui.widgets.document import Facts, Item, Passage, Words
@@ -65,7 +65,7 @@ def describe_call(call: CallNode, path: str, folded: Folds) -> Iterator[Item]:
     for child in call.children:
         yield from title("sub-agent", (f"  {one_line(child.agent, 40)}", "agent"))
         state = outcome_text(child) if child.ended else "running"
-        words = f"  {state} · {len(child.iterations)} iterations · {tokens_text(child.subtree_usage)}"
+        words = f"  {state} · {count_text(len(child.iterations), 'iteration')} · {tokens_text(child.subtree_usage)}"
         yield Words((words, "plain"))
     if call.progress:
         yield from title("on its way")
@@ -159,7 +159,7 @@ def _result(call: CallNode, folded: Folds) -> Iterator[Item]:
         if call.status is CallStatus.RUNNING:
             yield from title("it is running")
         return
-    size = f"  {len(call.content):,} characters" if len(call.content) > 200 else ""
+    size = f"  {count_text(len(call.content), 'character')}" if len(call.content) > 200 else ""
     words = "error, as the model got it" if call.is_error else "result, as the model got it"
     if call.status is CallStatus.ANSWERED:
         words = "your answer, as the model got it"

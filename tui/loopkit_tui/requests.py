@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from loopkit.debugger.display import one_line
 from loopkit.debugger.nodes import IterationNode, Row
+from loopkit.debugger.rows import count_text
 from loopkit.encoding import encode
 from loopkit.events import Event, Unrecognised
 from loopkit_tui.describing_calls import call_facts, title
@@ -22,7 +23,7 @@ def describe_request(row: Row, folded: Folds) -> Iterator[Item]:
         yield Words(("this line belongs to no request", "muted"))
         return
     started = iteration.loop.started
-    count = f"{iteration.message_count} messages" if iteration.message_count is not None else ""
+    count = count_text(iteration.message_count, "message") if iteration.message_count is not None else ""
     yield Facts(
         (f"request of iteration {iteration.number}", "heading"),
         (count, "plain"),

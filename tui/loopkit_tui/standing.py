@@ -25,7 +25,7 @@ def status_spans(session: Session, status: Status) -> tuple[list[Span], list[Spa
     """Return the facts: name and mode at the left, figures at the right."""
     live = status.mode == "live"
     ended = status.state in ("finished", "failed", "stopped")
-    mode: Span = ("◌ recorded", "muted") if not live else ("■ live, ended", "muted") if ended else ("● live", "good")
+    mode: Span = ("◌ recorded", "muted") if not live else ("■ ended", "muted") if ended else ("● live", "good")
     limit = f"/{status.max_iterations}" if status.max_iterations is not None else ""
     waited = f" (waiting {clock_text(status.waited)})" if status.waited >= 1 else ""
     agents = f"{status.agents} agents  " if status.agents > 1 else ""
@@ -36,7 +36,9 @@ def status_spans(session: Session, status: Status) -> tuple[list[Span], list[Spa
         (timeline.edited, "✎", "person"),
         (timeline.denied, "⊘", "person"),
     )
-    trouble: list[Span] = [(f"{mark} {number}  ", tone) for number, mark, tone in marks if number]
+    trouble: list[Span] = [(f"{mark} {number} ", tone) for number, mark, tone in marks if number]
+    if trouble:
+        trouble.append((" ", "plain"))
     agent = one_line(timeline.root.agent, 30) if timeline.root is not None else "…"
     left: list[Span] = [
         (" loopkit  ", "key"),
@@ -48,7 +50,7 @@ def status_spans(session: Session, status: Status) -> tuple[list[Span], list[Spa
         (agents, "agent"),
         (f"{tokens_text(status.usage)}  ", "muted"),
         *trouble,
-        (f"it {status.iteration}{limit}  ", "plain"),
+        (f"{'root ' if agents else ''}it {status.iteration}{limit}  ", "plain"),
         (f"{clock_text(status.elapsed)}{waited} ", "plain"),
     ]
     return left, right

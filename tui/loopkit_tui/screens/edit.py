@@ -24,13 +24,14 @@ from loopkit.debugger.display import json_text, one_line, visible
 from loopkit.messages import Problem
 from loopkit_tui.describing_calls import difference
 from loopkit_tui.widgets.bars import Bar, KeyBar, RegionTitle
-from loopkit_tui.widgets.document import DocumentView, Item, Passage, Words
+from loopkit_tui.widgets.document import DocumentView, Item, Labelled, Passage, Words
 
 if TYPE_CHECKING:
     from loopkit.debugger.session import Session
     from loopkit.debugger.status import PendingDecision
 
 _WRAPPED_UP_TO = 50_000
+_VALUES = 20
 
 
 def editable_json(value: Any) -> str:
@@ -199,7 +200,7 @@ class EditScreen(Screen[str | None]):
             star = "*" if isinstance(required, list) and name in required else " "
             facts = schema if isinstance(schema, Mapping) else {}
             mark = ("✗ ", "bad") if wrong else ("  ", "plain")
-            yield Words(mark, (f"{one_line(str(name), 40)}{star} ", "name"), (_kind(facts), "muted"))
+            yield Labelled([mark, (f"{one_line(str(name), 40)}{star} ", "name")], _kind(facts), "muted")
             if isinstance(facts.get("description"), str):
                 yield Passage(facts["description"], indent=4, tone="muted")
             for problem in wrong:
@@ -215,7 +216,9 @@ def _kind(schema: Mapping[str, Any]) -> str:
     kind = schema.get("type")
     words = " or ".join(map(str, kind)) if isinstance(kind, list) else str(kind or "")
     if isinstance(schema.get("enum"), list):
-        words = "one of " + ", ".join(json_text(value, indent=None) for value in schema["enum"][:8])
+        values = schema["enum"]
+        words = "one of " + ", ".join(json_text(value, indent=None) for value in values[:_VALUES])
+        words += f" and {len(values) - _VALUES} more" if len(values) > _VALUES else ""
     limits = {"minimum": "at least", "maximum": "at most", "maxLength": "at most", "minLength": "at least"}
     for key, word in limits.items():
         if key in schema:
@@ -223,4 +226,4 @@ def _kind(schema: Mapping[str, Any]) -> str:
             words += f", {word} {json_text(schema[key])}{unit}"
     if "default" in schema:
         words += f", else {json_text(schema['default'], indent=None)}"
-    return one_line(words.removeprefix(", "), 120)
+    return one_line(words.removeprefix(", "), 600)

@@ -14,7 +14,7 @@ from textual.screen import Screen
 
 from loopkit.debugger.display import one_line, visible
 from loopkit.debugger.library import RunSummary, bundled_recordings, list_runs, summarise
-from loopkit.debugger.rows import tokens_text
+from loopkit.debugger.rows import count_text, tokens_text
 from loopkit.errors import UserError
 from loopkit.messages import Usage
 from loopkit_tui.commands import Command, KeyReader, key_of
@@ -211,12 +211,12 @@ class HomeScreen(Screen[None]):
     @on(VirtualList.CursorMoved)
     def _show(self) -> None:
         count = len(self.runs.runs)
-        words = f"{count} recording{'s' if count != 1 else ''}" if self.listed else "reading the recordings …"
+        words = count_text(count, "recording") if self.listed else "reading the recordings …"
         self.query_one("#runs-title", RegionTitle).show_title(words, focused=True)
         self.query_one("#columns", Bar).show([(column_titles(self.size.width), "muted")])
         run = self.runs.chosen
         if run is None:
-            about: list[Span] = [(f" recordings are kept in {visible(str(self._folder))}", "muted")]
+            about: list[Span] = [(f" recordings are kept in the folder {visible(str(self._folder))}", "muted")]
         elif run.damaged is not None:
             about = [(" ✗ ", "bad"), (one_line(run.damaged, 300), "bad")]
         else:

@@ -34,7 +34,7 @@ class Bar(Widget):
             return strip(self, ())
         width = self.size.width
         right = list(self.right)
-        while right and _cells(right) > width * 3 // 5:
+        while right and _cells(right) > width * 2 // 3:
             right.pop(0)
         gap = 2 if right else 0
         room = max(0, width - _cells(right) - gap)

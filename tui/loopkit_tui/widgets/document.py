@@ -20,6 +20,7 @@ from loopkit_tui.widgets.virtual_list import VirtualList
 _LARGE = 20_000
 _LONG_LINE = 2_000
 _TAB = 4
+_NARROW = 24
 
 
 class Item(Protocol):
@@ -90,6 +91,37 @@ class Facts:
             rows[-1].append((shown, tone))
             used += length
         return rows
+
+
+class Labelled:
+    """A label, and safe words beside it that go on below their own beginning, or below the label where that is narrow.
+
+    Args:
+        label: spans of the first row.
+        words: safe text on one line.
+    """
+
+    def __init__(self, label: Sequence[Span], words: str, tone: str = "plain") -> None:
+        self.key = ""
+        self._label = label
+        self._words = words
+        self._tone = tone
+
+    def height(self, width: int) -> int:
+        return len(self._rows(width))
+
+    def line(self, row: int, width: int) -> list[Span]:
+        return self._rows(width)[row]
+
+    def _rows(self, width: int) -> list[list[Span]]:
+        beside = sum(cell_len(text) for text, _ in self._label)
+        if width - beside < min(_NARROW, cell_len(self._words)):
+            below: list[list[Span]] = [
+                [(" " * _TAB, "plain"), (row, self._tone)] for row in wrap(self._words, max(1, width - _TAB))
+            ]
+            return [Words(*self._label).line(0, width), *below]
+        first, *rest = wrap(self._words, max(1, width - beside))
+        return [[*self._label, (first, self._tone)], *([(" " * beside, "plain"), (row, self._tone)] for row in rest)]
 
 
 class Passage:

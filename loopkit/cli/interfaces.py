@@ -34,7 +34,9 @@ def _load(name: str) -> Any:
         missing = (error.name or "").partition(".")[0]
         if missing.startswith("loopkit") and missing != found.module.partition(".")[0]:
             raise
-        raise UserError(f"the {name!r} interface needs {missing}: {_install(name)}") from error
+        raise UserError(
+            f"the {name!r} interface is installed without what it needs: {_install(name)} (there is no {missing})"
+        ) from error
 
 
 def _install(name: str) -> str:

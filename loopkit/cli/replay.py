@@ -1,6 +1,7 @@
 """Check that recordings still go the same way.
 
 Without --agent: against today's loop. With it: against today's prompts, tools, callbacks and configuration too.
+A sub-agent is the tool that runs it: its own prompt and tools are compared only with --tools live.
 Exit code: 0 all are the same, 1 one diverged (the first differing event is named), 2 one can't be used.
 """
 

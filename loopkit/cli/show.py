@@ -62,7 +62,9 @@ def _show_iteration(recorded: OpenedRun, options: argparse.Namespace) -> None:
         known = ", ".join(list(recorded.timeline.loops)[:20])
         raise UserError(f"there is no loop {options.loop!r} in {options.file}; there are {known or 'none'}")
     if not 1 <= options.iteration <= len(loop.iterations):
-        raise UserError(f"{options.loop} of {options.file} has the iterations 1 to {len(loop.iterations)}")
+        number = len(loop.iterations)
+        held = f"the iterations 1 to {number}" if number > 1 else "iteration 1 only" if number else "no iteration"
+        raise UserError(f"{options.loop} of {options.file} has {held}")
     iteration = loop.iterations[options.iteration - 1]
     if options.json:
         print_json(iteration_data(iteration))

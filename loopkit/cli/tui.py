@@ -3,6 +3,8 @@
 TARGET is a recording (ours or a session of another tool), a folder of them, or an agent as path.py:name or
 package.module:name, which is started and stops before its first tool call. Without a TARGET: the recordings at hand
 and the bundled demo agent.
+
+Set LOOPKIT_THEME to light on a light terminal; dark is the default.
 """
 
 from __future__ import annotations
@@ -22,12 +24,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Start the interface that is installed under the name `tui`."""
+    from loopkit.debugger.display import one_line
     from loopkit.debugger.targets import find_target
 
     if options.target is not None:
         target = find_target(options.target)
         if options.task is not None and target.kind != "agent":
-            raise UserError(f"--task is for an agent, and {options.target} is a {target.kind}")
+            raise UserError(f"--task is for an agent, and {one_line(options.target)} is a {target.kind}")
     elif options.task is not None:
         raise UserError("--task needs an agent: loopkit tui path.py:name --task TEXT")
     from loopkit.cli.interfaces import start_interface

@@ -38,8 +38,11 @@ class Divergence:
         """Return a readable account with a diff; values are as recorded and may hold anything."""
         where = f"event {self.seq}, {self.loop}, iteration {self.iteration}"
         lines = [f"first difference at {where}: {self.what}"]
-        lines.append(f"  recorded: {_name(self.recorded)}")
-        lines.append(f"  came:     {_name(self.came)}")
+        if type(self.recorded) is type(self.came):
+            lines.append(f"  {_name(self.recorded)}, - as recorded, + as it came:")
+        else:
+            lines.append(f"  recorded: {_name(self.recorded)}")
+            lines.append(f"  came:     {_name(self.came)}")
         lines.extend(f"    {line}" for line in self._difference())
         return "\n".join(lines)
 

@@ -51,7 +51,7 @@ class ReplayReport:
 
     def text(self) -> str:
         """Return the outcome in words; a divergence's values are as recorded."""
-        size = f"{self.events} events, {self.loops} {'loop' if self.loops == 1 else 'loops'}"
+        size = f"{_count(self.events, 'event')}, {_count(self.loops, 'loop')}"
         if self.divergence is not None:
             return f"{self.path}: diverged ({size})\n{self.divergence.text()}"
         return f"{self.path}: same ({size}{'' if self.finished else ', the recorded run is unfinished'})"
@@ -74,6 +74,10 @@ class ReplayReport:
         """
         if self.divergence is not None:
             raise ReplayDivergence(self.text())
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def replay(

@@ -63,7 +63,7 @@ def _findings(path: Path) -> Iterator[Finding]:
                     yield Finding(number, reason)
                 case TornTail(number):
                     if not in_use:
-                        yield Finding(number, str(line.content))
+                        yield Finding(number, line.content.what)
                 case event:
                     definition = event.type if event.type in FACT_CLASSES else "UnknownEvent"
                     yield from _misfits(line.number, definition, json.loads(line.raw))

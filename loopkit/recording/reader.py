@@ -50,7 +50,13 @@ class TornTail:
     length: int
 
     def __str__(self) -> str:
-        return f"line {self.line}, the last, was never finished: its {self.length} bytes are left out"
+        return f"line {self.line}, the last, {self.what}"
+
+    @property
+    def what(self) -> str:
+        """What is wrong with the line, without its number."""
+        size = "1 byte is" if self.length == 1 else f"{self.length} bytes are"
+        return f"was never finished: its {size} left out"
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,8 +41,9 @@ def test_a_changed_agent_diverges_and_the_event_is_named(
     capsys.readouterr()
     assert main(["replay", "run.jsonl", "--agent", spec]) == 1
     out = capsys.readouterr().out
-    assert "event 1" in out
-    assert "recorded" in out
+    assert "first difference at event 1, root" in out
+    assert "\n  LoopStarted, - as recorded, + as it came:\n" in out
+    assert out.count("LoopStarted") == 1 + out.count('"type": "LoopStarted"')
 
 
 def test_the_divergence_is_there_for_machines_too(capsys: pytest.CaptureFixture[str]) -> None:

@@ -40,7 +40,10 @@ def test_one_iteration_is_printed_in_full(capsys: pytest.CaptureFixture[str]) ->
 
 @pytest.mark.parametrize(
     ("words", "expected"),
-    [(["--iteration", "3"], "iterations 1 to 2"), (["--iteration", "1", "--loop", "root/9.9#1"], "there is no loop")],
+    [
+        (["--iteration", "3"], "has the iterations 1 to 2"),
+        (["--iteration", "1", "--loop", "root/9.9#1"], "there is no loop"),
+    ],
 )
 def test_an_iteration_that_is_not_there_is_one_line(
     words: list[str], expected: str, capsys: pytest.CaptureFixture[str]

@@ -49,6 +49,7 @@ def test_it_is_started_with_the_target_and_the_task() -> None:
         (["gone.jsonl"], "there is no such file or folder"),
         (["a.jsonl", "--task", "go"], "--task is for an agent"),
         (["--task", "go"], "--task needs an agent"),
+        (["", "--task", "go"], "nothing is named"),
     ],
 )
 def test_a_wrong_target_is_one_line(words: list[str], expected: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -72,5 +73,5 @@ def test_a_missing_dependency_of_the_interface_is_named(
     monkeypatch.syspath_prepend(".")
     install(monkeypatch, "my_interface:main")
     line = failure_of(["tui"], capsys)
-    assert "needs textual_that_is_not_there" in line
+    assert "(there is no textual_that_is_not_there)" in line
     assert "pip install 'loopkit[tui]'" in line

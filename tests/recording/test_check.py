@@ -74,7 +74,7 @@ def test_all_that_is_wrong_is_listed_in_line_order(path: Path) -> None:
         ),
         Finding(6, "not JSON: Expecting value at character 1"),
         Finding(9, "event 8 was due, event 9 stands there"),
-        Finding(13, "line 13, the last, was never finished: its 21 bytes are left out"),
+        Finding(13, "was never finished: its 21 bytes are left out"),
     ]
 
 
@@ -101,7 +101,7 @@ def test_the_last_line_of_a_running_recording_may_be_on_its_way(path: Path) -> N
         with path.open("ab") as file:
             file.write(b'{"seq":1')
         assert check_recording(path) == []
-    assert check_recording(path) == [Finding(2, "line 2, the last, was never finished: its 8 bytes are left out")]
+    assert check_recording(path) == [Finding(2, "was never finished: its 8 bytes are left out")]
 
 
 def test_what_is_no_recording_is_refused(path: Path) -> None:

@@ -11,6 +11,8 @@ from loopkit.core.batch import (
     appended,
     batch_failure,
     consecutive_errors,
+    failed_calls,
+    has_no_error_budget,
     outcomes,
     rebuilt,
     with_batch_in_history,
@@ -273,6 +275,8 @@ def _tool_ended(
         wants=state.wants - {RunTool(key)},
         completed=(*state.completed, key),
     )
+    if failed and not state.rules.parallel_tool_execution and has_no_error_budget(state) and state.ending is None:
+        return state.changed(failure=batch_failure(state), wants=NO_EFFECTS)
     return _batch_progressed(state)
 
 
@@ -285,16 +289,14 @@ def _batch_progressed(state: LoopState) -> LoopState:
     all_ended = state.phase is Phase.RUNNING and state.next_start >= len(state.calls) and not state.running
     if not all_ended or state.ending is not None or state.failure is not None:
         return state
-    errors = consecutive_errors(state)
     results = tuple(result for call in state.calls if (result := call.result) is not None)
     executed = sum(call.executed for call in state.calls)
     closed = with_batch_in_history(state)
-    limit = state.rules.maximum_consecutive_errors
-    failure = batch_failure(state) if limit is not None and errors > limit else None
+    failure = batch_failure(state) if has_no_error_budget(state) and failed_calls(state) else None
     return _at_turn(
         closed,
         watch=state.watch and state.watch.answered(outcomes(state)),
-        consecutive_errors=errors,
+        consecutive_errors=consecutive_errors(state),
         tool_calls_executed=state.tool_calls_executed + executed,
         last_tool_results=results,
         failure=failure,

@@ -7,20 +7,31 @@ from loopkit.core.detection import Outcome
 from loopkit.core.history import History, extend_by_message, extend_fingerprint, with_every_call_answered
 from loopkit.core.state import CallState, LoopState
 from loopkit.messages import Message, Part, ToolCall
-from loopkit.outcomes import Approve, Modify
+from loopkit.outcomes import Approve, Deny, Modify
 
 
 def consecutive_errors(state: LoopState) -> int:
     """Count iterations in which a handler failed, in a row (spec/loop.md 8.5)."""
-    if any(call.executed and call.failed for call in state.calls):
+    if failed_calls(state):
         return state.consecutive_errors + 1
-    known = [call for call in state.calls if call.executed or call.call.name not in state.tools]
-    return 0 if known else state.consecutive_errors
+    all_denied = all(call.expired or isinstance(call.decision, Deny) for call in state.calls)
+    return state.consecutive_errors if all_denied else 0
+
+
+def failed_calls(state: LoopState) -> list[CallState]:
+    """Return the calls of the response whose handlers failed, in call order (spec/loop.md 8.5)."""
+    return [call for call in state.calls if call.executed and call.failed]
+
+
+def has_no_error_budget(state: LoopState) -> bool:
+    """Say whether one more iteration that fails ends the loop (spec/loop.md 8.6)."""
+    limit = state.rules.maximum_consecutive_errors
+    return limit is not None and state.consecutive_errors >= limit
 
 
 def batch_failure(state: LoopState) -> e.Failure:
     """Return what a loop over its error limit fails with (spec/loop.md 8.6)."""
-    failures = [call for call in state.calls if call.executed and call.failed]
+    failures = failed_calls(state)
     if len(failures) == 1:
         return failures[0].failure or e.Failure("ToolError", failures[0].content or "")
     return e.Failure("ExceptionGroup", f"{len(failures)} tools failed: {', '.join(c.call.name for c in failures)}")

@@ -250,7 +250,7 @@ async def _outcome(driver: LoopDriver, effect: RunTool, tool: Tool, arguments: J
     except (Exception, SystemExit, get_cancelled_exc_class()) as error:  # a result for the model (9.1, 9.4)
         if cancelled_by_whoever_waits(error):
             raise
-        if driver.config.maximum_consecutive_errors is not None:
+        if driver.core.state.rules.maximum_consecutive_errors is not None:
             driver.tool_exceptions[effect.call] = error
         return e.ToolFailed(effect.call, failure_of(error), failure_text(error))
     return e.ToolReturned(effect.call, content, is_error)

@@ -6,9 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from loopkit import events as e
+from loopkit.core.batch import failed_calls
 from loopkit.core.config import ToolLoopConfig
 from loopkit.core.depth import LoopDepth, check_depth
 from loopkit.core.loop import LoopCore
+from loopkit.core.state import CallState
 from loopkit.drivers.loop_driver import LoopDriver
 from loopkit.drivers.parts import LoopParts, messages_of
 from loopkit.drivers.result import ToolLoopResult, response_of
@@ -188,13 +190,17 @@ def _exception(driver: LoopDriver, failure: e.Failure) -> BaseException:
     """Return the exception that a failed loop raises: as it was raised, several as one group (spec/loop.md 8.6)."""
     if driver.raised is not None:
         return driver.raised
-    raised = [
-        driver.tool_exceptions[call.key] for call in driver.core.state.calls if call.key in driver.tool_exceptions
-    ]
-    errors = [error if isinstance(error, Exception) else ToolError(repr(error)) for error in raised]
+    errors = [_tool_exception(driver, call) for call in failed_calls(driver.core.state)]
     if len(errors) > 1:
         return ExceptionGroup("several tools failed in one iteration", errors)
     return errors[0] if errors else recorded_exception(failure)
+
+
+def _tool_exception(driver: LoopDriver, call: CallState) -> Exception:
+    raised = driver.tool_exceptions.get(call.key)
+    if raised is None:
+        return ToolError(call.content or "") if call.failure is None else recorded_exception(call.failure)
+    return raised if isinstance(raised, Exception) else ToolError(repr(raised))
 
 
 def recorded_exception(failure: e.Failure) -> Exception:

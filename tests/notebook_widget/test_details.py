@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from loopkit import events as e
 from loopkit.debugger.nodes import Row, RowKind
 from loopkit.debugger.timeline import Timeline
 from loopkit_notebook.details import cut, row_detail
@@ -47,3 +48,18 @@ def test_a_cut_names_what_is_hidden() -> None:
 def test_a_cut_piece_is_safe() -> None:
     """spec/faults.md e6."""
     assert cut("a\x1b]52;c\u202eb", 0, 99)[0] == "a␛]52;c\\u202eb"
+
+
+def test_a_warning_shows_the_calls_that_it_is_about() -> None:
+    """spec/loop.md 6.5: each warning says what repeats, since when, and which calls."""
+    story = Story()
+    for path in ("a.txt", "b.txt", "a.txt"):
+        story.ask("", {"path": path}).run("hello")
+    story.ask("", {"path": "a.txt"})
+    story.add(e.RepetitionDetected("same call same result", "read_file", 2, "warn", 1, ("root/1.1", "root/3.1")))
+    sections = sections_of(rows_of(story, RowKind.WARNING)[0])
+    assert sections["what repeats"] == "read_file 2×, same arguments and same result, since iteration 1"
+    assert sections["the evidence"].splitlines() == [
+        '1.1  read_file {"path": "a.txt"}',
+        '3.1  read_file {"path": "a.txt"}',
+    ]

@@ -75,6 +75,16 @@ def test_each_command_line_is_understood(line: str) -> None:
     assert build_parser(words[0]).parse_args(words).command == words[0]
 
 
+@pytest.mark.usefixtures("workplace")
+def test_the_command_lines_do_what_they_say(capsys: pytest.CaptureFixture[str]) -> None:
+    """Run, replay, replay with live tools and fork, one after the other, in the folder that the agent lists."""
+    lines = [line for line in LOOPKIT_LINES if not line.startswith("loopkit tui")]
+    assert [line.split()[1] for line in lines] == ["run", "replay", "replay", "fork"]
+    for line in lines:
+        assert main(shlex.split(line)[1:]) == 0, line
+    assert capsys.readouterr().out.count(": same (") == 2
+
+
 def test_each_make_target_exists() -> None:
     targets = [line.split()[1] for line in SHELL_LINES if line.startswith("make ")]
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")

@@ -117,7 +117,7 @@ class Session:
 
     @property
     def error(self) -> str:
-        """What ended a live run, in one line, when it was an exception; else empty."""
+        """What ended a live run, in one safe line, when it was an exception; else empty."""
         error = None if self._live is None else self._live.error
         return "" if error is None else failure_text(type(error).__name__, str(error))
 

@@ -32,6 +32,7 @@ from loopkit_tui.screens.run import RunScreen
 from loopkit_tui.themes import DARK, LIGHT, THEMES
 
 SECONDS_WITHOUT_TERMINAL = 1.0
+ENDED_WITH_ERROR = 2
 _ENDING_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 
 
@@ -210,8 +211,9 @@ def main(target: str | None = None, task: str | None = None, *, session: Session
         session: a run to show, instead of a target.
 
     Raises:
-        UserError: the target can't be opened.
+        UserError: there is no terminal to draw on, or the target can't be opened.
     """
+    _require_terminal()
     opened = session if session is not None else None if target is None else open_target(target, task)
     if opened is None:
         app = LoopkitApp()
@@ -221,11 +223,21 @@ def main(target: str | None = None, task: str | None = None, *, session: Session
         app = LoopkitApp(folder=opened)
     else:
         app = LoopkitApp(start=opened)
+    errors: list[str] = []
     paths: list[str] = []
     try:
         app.run()
     finally:
+        errors = [shown.error for shown in app.sessions if shown.error]
         paths = app.close_sessions()
     for path in paths:
         sys.stdout.write(f"recorded in {path}\n")
-    return app.return_code or 0
+    for error in errors:
+        sys.stderr.write(f"loopkit: {error}\n")
+    return app.return_code or (ENDED_WITH_ERROR if errors else 0)
+
+
+def _require_terminal() -> None:
+    """Textual reads keys from stdin and draws on stderr; with another stdout the person would look at nothing."""
+    if not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
+        raise UserError("the screen needs a terminal; `loopkit show FILE` prints a recording")

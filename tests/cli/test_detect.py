@@ -13,8 +13,10 @@ from tests.cli.agents import failure_of, json_of
 
 def stuck(path: str = "stuck.jsonl", times: int = 4) -> str:
     """Record a run that asks for a tool that isn't there again and again."""
-    script = [*[ToolCall("c", "no\x1b[2Jpe", {"at": 1})] * times, "done"]
-    Agent(ScriptedProvider(script), config=ToolLoopConfig(max_iterations=20)).run_sync("go", recorder=Recorder(path))
+    script: list[ToolCall | str] = [ToolCall("c", "no\x1b[2Jpe", {"at": 1})] * times
+    Agent(ScriptedProvider([*script, "done"]), config=ToolLoopConfig(max_iterations=20)).run_sync(
+        "go", recorder=Recorder(path)
+    )
     return path
 
 

@@ -127,6 +127,14 @@ def test_a_message_of_the_user_starts_again(tmp_path: Path) -> None:
     assert detectors_of(path) == []
 
 
+def test_results_that_are_missing_are_not_the_same() -> None:
+    """A session that was cut, or went on without an answer, says nothing of what its tools gave."""
+    asks = Message.assistant("", [ToolCall("c", "look", {})])
+    events = [e.Event(1, 0.0, "root", 0, e.LoopStarted("agent", ()))]
+    events += [e.Event(seq, 0.0, "root", seq, e.ModelReplied(asks)) for seq in range(2, 12)]
+    assert list(detect(events, detection_of("all", 2), foreign=True)) == []
+
+
 @pytest.mark.parametrize("words", ["all", " cycle , repeated-errors", "same-call-same-result", "identical batches"])
 def test_detectors_are_named_by_a_person(words: str) -> None:
     assert set(detection_of(words).detectors) <= set(DETECTORS)
@@ -145,8 +153,13 @@ def test_a_recording_whose_start_is_missing_is_still_looked_at() -> None:
     """spec/faults.md j4: which tools there are is not known then, so none is unknown."""
     asks = Message.assistant("", [ToolCall("c", "look", {})])
     events = [e.Event(seq, 0.0, "root", seq, e.ModelReplied(asks)) for seq in range(5, 11)]
-    found = list(detect(events, ALL))
-    assert {one.repetition.detector for one in found} <= {"identical batches", "same call same result"}
+    answered = e.ToolReturned("root/{}.1", "the same")
+    whole = [
+        part for event in events for part in (event, replace(event, fact=replace(answered, call=f"root/{event.seq}.1")))
+    ]
+    found = list(detect(whole, ALL))
+    assert {one.repetition.detector for one in found} == {"identical batches", "same call same result"}
+    assert {one.agents for one in found} == {("?",)}
 
 
 def test_settings_that_no_configuration_has_are_refused_in_one_line(tmp_path: Path) -> None:

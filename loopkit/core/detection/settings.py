@@ -62,14 +62,15 @@ class LoopDetectionConfig:
     - `identical batches`: the same calls as in the response before, again and again (spec/loop.md 6.1).
     - `cycle`: 2 to 5 different batches that come again in the same order, A B A B or A B C A B C; counts whole rounds.
     - `same call same result`: a call is asked for again after it gave the same result this often; other calls may
-      stand between, but not ten turns without it.
+      stand between.
     - `repeated errors`: a tool is asked for again after it did nothing but fail for this many turns, whatever its
-      arguments.
+      arguments; other tools may stand between. Both forget what was not asked for in ten turns.
     - `repeated text`: the assistant says the same words (40 characters or more) whenever it says anything.
     - `unknown tools`: response after response asks for tools that aren't there.
 
     A detector starts anew when something else happens, after a warning that the model heeded, and when the user says
-    something (spec/faults.md g12). Calls of polling tools count for none of them while their results change.
+    something (spec/faults.md g12). Calls of polling tools count for none of them while their results change: a repeat
+    counts as soon as its result is known, so it is reported when the tool is asked for once more (spec/faults.md g1).
 
     Args:
         threshold: fires at every multiple of this many repeats; at least 2.

@@ -81,9 +81,9 @@ Outcomes: TypeAlias = Mapping[str, Outcome]
 
 
 def result_of(call: AskedCall, outcomes: Outcomes) -> str:
-    """Return text that stands for a call's result; empty when it has none."""
+    """Return text that stands for a call's result; one that isn't known equals no other."""
     outcome = outcomes.get(call.key)
-    return "" if outcome is None or outcome.content is None else digest(outcome.content)
+    return f"unknown, {call.key}" if outcome is None or outcome.content is None else digest(outcome.content)
 
 
 @dataclass(frozen=True, slots=True)

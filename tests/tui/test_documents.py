@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from loopkit_tui.app import LoopkitApp
-from loopkit_tui.painting import cut, fit, wrap
+from loopkit_tui.painting import cut, fit, shortened, wrap
 from loopkit_tui.widgets.document import Facts, Item, Labelled, Passage
 from loopkit_tui.widgets.json_tree import parsed, tree_items
 from tests.tui.screens import lines_of, run_screen
@@ -33,6 +33,13 @@ def by_itself(key: str, folded: bool) -> bool:
 
 def tree(value: Any, folded: Callable[[str, bool], bool] = by_itself) -> list[str]:
     return [line for item in tree_items(value, "t", folded) for line in drawn(item, 80)]
+
+
+@given(texts, st.integers(0, 50))
+def test_what_is_shortened_keeps_to_its_cells_and_to_its_end(text: str, width: int) -> None:
+    short = shortened(text, width)
+    assert cell_len(short) <= width
+    assert short == text or width < 5 or text.endswith(short.rpartition("…")[2])
 
 
 @given(texts, st.integers(2, 50))

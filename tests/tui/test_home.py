@@ -39,9 +39,19 @@ async def test_it_begins_with_the_demo_and_lists_what_is_there(folder: Path) -> 
         await until(pilot, lambda: home(app).listed)
         lines = text_of(app, "#runs").splitlines()
         assert "try it live: enter" in lines[0]
-        assert any("careful" in line and "complete" in line for line in lines)
+        assert any("good.jsonl" in line and "careful" in line and "complete" in line for line in lines)
         assert any("broken.jsonl" in line and "damaged" in line for line in lines)
         assert "enter open" in text_of(app, "#keys")
+
+
+async def test_a_narrow_home_names_the_file_of_the_chosen_line(folder: Path) -> None:
+    app = LoopkitApp(folder=folder)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: home(app).listed)
+        place = next(i for i, run in enumerate(home(app).runs.runs, 1) if run.path.name == "good.jsonl")
+        await pilot.press(*["j"] * place)
+        assert text_of(app, "#about").endswith("/good.jsonl")
+        assert "complete" in text_of(app, "#runs").splitlines()[place]
 
 
 async def test_a_damaged_file_says_why_and_opens_nothing(folder: Path) -> None:

@@ -81,10 +81,21 @@ async def test_approve_goes_to_the_next_pending_call_and_the_run_to_its_end(tmp_
         await waits(app, pilot)
         await pilot.press("a")
         await until(pilot, lambda: "recorded in" in text_of(app, "#now"), "the end")
-        assert str(tmp_path / "run.jsonl") in text_of(app, "#now")
+        assert "run.jsonl" in text_of(app, "#now")
         assert "recorded in" in text_of(app, "#detail")
     assert statuses(session) == [CallStatus.DONE] * 3
     assert open_recording(tmp_path / "run.jsonl").timeline.ended
+
+
+async def test_a_narrow_terminal_still_shows_which_file_the_run_is_recorded_in(tmp_path: Path) -> None:
+    folder = tmp_path / ("long" * 20)
+    folder.mkdir()
+    async with debugging(folder, careful_agent(["All done."]), size=(80, 24)) as (app, pilot, session):
+        await until(pilot, lambda: session.timeline.ended and "recorded in" in text_of(app, "#now"), "the end")
+        assert text_of(app, "#now").endswith("/run.jsonl")
+        assert text_of(app, "#keys").endswith("/run.jsonl")
+        await pilot.press("G")
+        assert str(folder / "run.jsonl") in "".join(text_of(app, "#detail").split())
 
 
 async def test_deny_asks_for_a_reason_that_reaches_the_model(tmp_path: Path) -> None:

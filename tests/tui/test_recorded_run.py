@@ -318,6 +318,20 @@ async def test_the_help_lists_every_command_with_its_keys() -> None:
         assert run_screen(app)
 
 
+@pytest.mark.parametrize("size", [(120, 36), (80, 24)])
+async def test_the_help_goes_to_its_end_to_its_top_and_to_the_marks(size: tuple[int, int]) -> None:
+    app = LoopkitApp(flaky().session())
+    async with app.run_test(size=size) as pilot:
+        await pilot.press("?")
+        await until(pilot, lambda: isinstance(app.screen, KeysScreen))
+        await pilot.press("m")
+        await until(pilot, lambda: " marks" in everything(app) and "◌" in everything(app), "the legend")
+        await pilot.press("g")
+        await until(pilot, lambda: "run the call that waits" in everything(app))
+        await pilot.press("G")
+        await until(pilot, lambda: "a recording" in everything(app))
+
+
 def test_every_key_means_one_command() -> None:
     keys = [key for command in RUN_COMMANDS for key in command.keys]
     assert len(keys) == len(set(keys))

@@ -26,6 +26,7 @@ from loopkit.debugger.session import Session
 from loopkit.debugger.targets import recordings_folder
 from loopkit.errors import UserError
 from loopkit_tui.opening import Starter, open_target, session_of_demo
+from loopkit_tui.painting import shortened
 from loopkit_tui.screens.asking import LineScreen
 from loopkit_tui.screens.home import HomeScreen
 from loopkit_tui.screens.run import RunScreen
@@ -107,7 +108,8 @@ class LoopkitApp(App[None]):
             return
         self.pop_screen()
         if session.live and session.path is not None and isinstance(self.screen, HomeScreen):
-            self.screen.notice(f"recorded in {one_line(str(session.path), 300)}", "good")
+            path = shortened(one_line(str(session.path), 600), self.size.width - 15)
+            self.screen.notice(f"recorded in {path}", "good")
         threading.Thread(target=self._close, args=(session,), name="closing", daemon=True).start()
 
     def _close(self, session: Session) -> None:

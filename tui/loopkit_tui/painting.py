@@ -50,6 +50,17 @@ def fit(text: str, width: int) -> str:
     return set_cell_size(cut(text, width), max(0, width))
 
 
+def shortened(text: str, width: int) -> str:
+    """Return `text` in at most `width` cells, cut in its middle: of a path, the end says most."""
+    if cell_len(text) <= width or width < 5:
+        return cut(text, width)
+    head = set_cell_size(text, (width - 1) // 3).rstrip()
+    tail = text
+    while cell_len(tail) > width - 1 - cell_len(head):
+        tail = tail[1:]
+    return f"{head}…{tail}"
+
+
 def wrap(text: str, width: int) -> list[str]:
     """Return the rows of one line of text, broken at words where that leaves no row half empty.
 

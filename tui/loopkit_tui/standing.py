@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
+
 from loopkit.debugger.display import one_line
 from loopkit.debugger.rows import outcome_text, tokens_text
-from loopkit_tui.painting import Span
+from loopkit_tui.painting import Span, shortened
 
 if TYPE_CHECKING:
     from loopkit.debugger.session import Session
     from loopkit.debugger.status import Status
     from loopkit_tui.screens.run import RunScreen
+
+_RECORDED = "  recorded in "
 
 
 def clock_text(seconds: float) -> str:
@@ -107,8 +111,8 @@ def _after(screen: RunScreen) -> tuple[list[Span], list[Span]]:
     words = outcome_text(root) if root.ended else "unfinished: the recording ends here"
     left: list[Span] = [(" ■ ", "good" if good else "warning"), (words, "good" if good else "warning")]
     if status.recording and session.live:
-        left += [("  recorded in ", "muted"), (one_line(status.recording, 300), "key")]
-        return left, []
+        room = screen.size.width - sum(cell_len(text) for text, _ in left) - len(_RECORDED)
+        return [*left, (_RECORDED, "muted"), (shortened(one_line(status.recording, 600), room), "key")], []
     if session.notices:
         more = f" (+{len(session.notices) - 1})" if len(session.notices) > 1 else ""
         left.append((f"  ⚠ {one_line(session.notices[0], 200)}{more}", "warning"))

@@ -18,13 +18,14 @@ from loopkit.debugger.rows import count_text, tokens_text
 from loopkit.errors import UserError
 from loopkit.messages import Usage
 from loopkit_tui.commands import Command, KeyReader, key_of
-from loopkit_tui.painting import Span, fit
+from loopkit_tui.painting import Span, fit, shortened
 from loopkit_tui.screens.keys import KeysScreen
 from loopkit_tui.widgets.bars import Bar, KeyBar, RegionTitle
 from loopkit_tui.widgets.virtual_list import VirtualList
 
-_COLUMNS = (("when", 13), ("agent", 22), ("model", 18), ("it", 4), ("calls", 6), ("tok", 9))
-_NARROW_WITHOUT = ("model", "calls")
+_COLUMNS = (("when", 13), ("file", 21), ("agent", 16), ("model", 15), ("it", 4), ("calls", 6), ("tok", 8))
+# a narrow list names the file of the line under the cursor only, in the line below it
+_NARROW_WITHOUT = ("file", "model", "calls")
 _NARROW_CELLS = 100
 
 
@@ -74,6 +75,7 @@ def _run_spans(run: RunSummary, width: int) -> list[Span]:
         return [("✗ ", "bad"), (fit(_when(run), when), "muted"), (name, "plain"), ("damaged", "bad")]
     values: dict[str, Span] = {
         "when": (_when(run), "muted"),
+        "file": (shortened(one_line(run.path.name), dict(_COLUMNS)["file"] - 1), "plain"),
         "agent": (one_line(run.agent or run.path.stem, 40), "heading"),
         "model": (one_line(run.model or "", 40), "muted"),
         "it": (str(run.iterations), "plain"),
@@ -220,7 +222,7 @@ class HomeScreen(Screen[None]):
         elif run.damaged is not None:
             about = [(" ✗ ", "bad"), (one_line(run.damaged, 300), "bad")]
         else:
-            about = [(f" {visible(str(run.path))}", "muted")]
+            about = [(f" {shortened(visible(str(run.path)), self.size.width - 2)}", "muted")]
         self.query_one("#about", Bar).show(about)
 
     @on(VirtualList.Chosen)

@@ -55,7 +55,7 @@ class KeysScreen(ModalScreen[None]):
     def on_mount(self) -> None:
         self.query_one("#keys-title", Bar).show([(" keys", "heading"), ("   ctrl+p finds a command by name", "muted")])
         self.query_one(DocumentView).show_items(list(self._items()))
-        self.query_one(KeyBar).show_keys([("j k", "move"), ("q", "close")])
+        self.query_one(KeyBar).show_keys([("j k", "move"), ("g G", "top, end"), ("m", "marks"), ("q", "close")])
 
     def _items(self) -> Iterator[Item]:
         for group, commands in groupby(self._commands, key=lambda command: command[0]):
@@ -70,10 +70,28 @@ class KeysScreen(ModalScreen[None]):
 
     def on_key(self, event: events.Key) -> None:
         lines = self.query_one(DocumentView)
-        moves = {"j": 1, "down": 1, "k": -1, "up": -1, "pagedown": 15, "pageup": -15, "space": 15}
+        moves = {
+            "j": 1,
+            "down": 1,
+            "k": -1,
+            "up": -1,
+            "pagedown": 15,
+            "pageup": -15,
+            "space": 15,
+            "ctrl+f": 15,
+            "ctrl+b": -15,
+        }
         key = key_of(event)
         if key in moves:
             lines.move(moves[key])
+        elif key in ("g", "home"):
+            lines.move_to(0)
+        elif key in ("G", "end"):
+            lines.move_to(lines.count() - 1)
+        elif key == "m":
+            # the legend stands at the end: the last line in sight has all of it in sight
+            lines.move_to(lines.count() - 1)
+            lines.move_to(lines.count() - 1 - len(_LEGEND))
         elif key in ("q", "?", "escape", "enter"):
             self.dismiss(None)
         event.stop()

@@ -13,6 +13,7 @@ from textual.message import Message
 from textual.screen import Screen
 from textual.timer import Timer
 
+from loopkit.debugger.display import one_line
 from loopkit.debugger.nodes import CallNode, Row, RowKind
 from loopkit.debugger.rows import count_text
 from loopkit.events import Event
@@ -20,6 +21,7 @@ from loopkit_tui.commands import Command, KeyReader, key_of
 from loopkit_tui.decisions import Decisions
 from loopkit_tui.describing import Surroundings, row_title
 from loopkit_tui.event_index import EventIndex
+from loopkit_tui.painting import shortened
 from loopkit_tui.screens.asking import ConfirmScreen
 from loopkit_tui.screens.run_commands import RUN_COMMANDS, decides
 from loopkit_tui.standing import now_spans, status_spans
@@ -167,7 +169,9 @@ class RunScreen(Screen[None]):
         """Where the recording is, as soon as there is nothing more to come."""
         self.timeline.following = False
         if self.status.recording:
-            self.notice(f"the run has ended and is recorded in {self.status.recording}", "good")
+            words = "the run has ended, recorded in "
+            path = shortened(one_line(self.status.recording, 600), self.size.width - len(words) - 2)
+            self.notice(words + path, "good")
 
     def _tick(self) -> None:
         if self.steers:

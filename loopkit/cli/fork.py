@@ -13,9 +13,10 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from loopkit.cli.output import warn_of
 from loopkit.cli.refused import advise_on, refused_tools
 from loopkit.cli.stopping import stopped_like_ctrl_c
-from loopkit.errors import UserError
+from loopkit.errors import LoopkitError, UserError
 
 if TYPE_CHECKING:
     from loopkit.outcomes import ToolApproval
@@ -53,16 +54,25 @@ def run(options: argparse.Namespace) -> int:
 
     agent = load_agent(options.agent)
     output = Path(options.output) if options.output else new_recording_path(f"{agent.name}-fork")
-    with stopped_like_ctrl_c(f"stopped; what happened so far is in {output}"), redirect_stdout(sys.stderr):
-        path = fork_file(
-            options.file,
-            _place(options.at),
-            edit,
-            agent,
-            output,
-            approve=options.later_calls,
-            overwrite=options.overwrite,
-        )
+    try:
+        with stopped_like_ctrl_c(f"stopped; what happened so far is in {output}"), redirect_stdout(sys.stderr):
+            path = fork_file(
+                options.file,
+                _place(options.at),
+                edit,
+                agent,
+                output,
+                approve=options.later_calls,
+                overwrite=options.overwrite,
+            )
+    except (LoopkitError, OSError):
+        raise
+    except Exception as error:
+        if options.debug:
+            raise
+        # raised by the agent's own code
+        warn_of(error)
+        return 1
     print(visible(str(path)))
     if options.later_calls == LATER_CALLS[0]:
         advise_on(refused_tools(path), "--later-calls")

@@ -7,8 +7,6 @@ import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from loopkit.errors import LoopkitError
-
 if TYPE_CHECKING:
     from loopkit.debugger.rows import Tone
 
@@ -54,16 +52,18 @@ def warn(text: str) -> None:
     print(f"loopkit: {one_line(text, 600)}", file=sys.stderr)
 
 
-def error_line(error: LoopkitError | OSError) -> str:
-    """Return an error as one safe line."""
+def error_line(error: Exception) -> str:
+    """Return an error as one safe line; one of loopkit's own needs no class name before it."""
     from loopkit.debugger.display import one_line
+    from loopkit.debugger.rows import failure_text
 
-    if isinstance(error, OSError) and error.filename is not None:
-        return one_line(f"{error.filename}: {error.strerror or error}", 600)
-    return one_line(str(error) or type(error).__name__, 600)
+    if isinstance(error, OSError):
+        told = f"{error.filename}: {error.strerror or error}" if error.filename is not None else str(error)
+        return one_line(told or type(error).__name__, 600)
+    return failure_text(type(error).__name__, str(error))
 
 
-def warn_of(error: LoopkitError | OSError) -> str:
+def warn_of(error: Exception) -> str:
     """Print an error as one line on stderr and return the line."""
     line = error_line(error)
     print(f"loopkit: {line}", file=sys.stderr)

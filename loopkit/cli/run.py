@@ -13,10 +13,10 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from loopkit.cli.output import USAGE_ERROR, print_json, warn
+from loopkit.cli.output import USAGE_ERROR, print_json, warn_of
 from loopkit.cli.refused import advise_on, refused_tools
 from loopkit.cli.stopping import stopped_like_ctrl_c
-from loopkit.errors import AgentBuildError, LoopkitError, ProviderError, UserError
+from loopkit.errors import ProviderError, UserError
 
 if TYPE_CHECKING:
     from loopkit.debugger.runs import HeadlessOutcome
@@ -61,16 +61,9 @@ def run(options: argparse.Namespace) -> int:
     if outcome.error is not None:
         if options.debug:
             raise outcome.error
-        warn(_words(outcome.error))
+        warn_of(outcome.error)
         return USAGE_ERROR if isinstance(outcome.error, (ProviderError, UserError)) else 1
     return 0 if data["outcome"] == "complete" else 1
-
-
-def _words(error: Exception) -> str:
-    """Return an error in words; one of loopkit's own needs no class name before it."""
-    if isinstance(error, (LoopkitError, AgentBuildError)) and str(error):
-        return str(error)
-    return f"{type(error).__name__}: {error}"
 
 
 def _data(outcome: HeadlessOutcome) -> dict[str, Any]:

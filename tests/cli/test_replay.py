@@ -178,6 +178,16 @@ def test_a_fork_says_which_of_its_own_calls_were_refused(capsys: pytest.CaptureF
     assert capsys.readouterr().err == ""
 
 
+def test_an_exception_of_the_agents_own_code_ends_a_fork_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    record()
+    spec = write_agent(AGENT.replace('return "The results: "', 'return 1 / 0 if results else "The results: "'), "b.py")
+    words = ["fork", "run.jsonl", "--at", "1.1", "--approve", "--agent", spec, "-o", "f.jsonl"]
+    capsys.readouterr()
+    assert main(words) == 1
+    assert capsys.readouterr().err.startswith("loopkit: ZeroDivisionError: division by zero\n")
+    assert json_of(["show", "f.jsonl", "--json"], capsys)["run"]["outcome"] == "failed"
+
+
 def test_a_stopped_fork_leaves_a_whole_recording(capsys: pytest.CaptureFixture[str]) -> None:
     record("run.jsonl", "--approve", "none", agent=SLOW)
     words = ["fork", "run.jsonl", "--at", "1.1", "--approve", "--agent", "agent.py:agent", "-o", "f.jsonl"]

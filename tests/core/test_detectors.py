@@ -93,6 +93,15 @@ def test_another_result_is_progress() -> None:
     assert found(steps, only("same call same result", 2)) == []
 
 
+def test_two_results_of_one_batch_are_compared_too() -> None:
+    """6.5: the same call twice in a response counts once, and only if it gave one result."""
+    twice = (ToolCall("1", "look"), ToolCall("2", "look"))
+    same = [Step(twice)] * 3
+    assert brief(found(same, only("same call same result", 2))) == [(3, "look", 2, 1)]
+    other = [Step(twice, "", (Outcome("a"), Outcome(f"b{turn}"))) for turn in range(9)]
+    assert found(other, only("same call same result", 2)) == []
+
+
 def test_an_old_result_is_forgotten() -> None:
     """6.5: ten turns without the call, and it counts from one."""
     other = [step("write", path=turn) for turn in range(10)]

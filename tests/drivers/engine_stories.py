@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from loopkit import LoopAction, LoopDetectionConfig, ScriptedProvider, Stop, ToolCall, ToolLoopConfig, tool, tool_loop
+from loopkit.core.detection import DETECTORS
 from loopkit.outcomes import Continue, Deny, Modify
 from loopkit.tools.registry import ToolRegistry
 
@@ -72,6 +73,14 @@ STORIES: dict[str, Callable[[], Story]] = {
     ),
     "a warned loop": lambda: Story(
         (_ADD, _ADD, "done"), ToolLoopConfig(loop_detection=LoopDetectionConfig(2, LoopAction.INJECT_WARNING))
+    ),
+    "a loop that every detector sees": lambda: Story(
+        (*[[_ADD, ToolCall("c2", "nope"), ToolCall("c3", "fail", {"reason": "no"})]] * 5, "done"),
+        ToolLoopConfig(
+            loop_detection=LoopDetectionConfig(
+                2, detectors=DETECTORS, stages=(LoopAction.WARN, LoopAction.INJECT_WARNING, LoopAction.STOP)
+            )
+        ),
     ),
     "too many iterations": lambda: Story((_ADD, _ADD, _ADD), ToolLoopConfig(max_iterations=2)),
     "a stop condition": lambda: Story(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Protocol, Self, TypeAlias
 
 from loopkit.core.detection import settings as names
-from loopkit.core.detection.turns import DetectionRules, Outcomes, Repetition, Run, Turn, result_of
+from loopkit.core.detection.turns import AskedCall, DetectionRules, Outcomes, Repetition, Run, Turn, result_of
 
 Fired: TypeAlias = tuple[Repetition, int]  # with the number of the firing, from 1
 
@@ -99,9 +100,8 @@ class SameResults:
 
     def answered(self, turn: Turn, outcomes: Outcomes) -> SameResults:
         runs = dict(self.runs)
-        for signature in dict.fromkeys(call.signature for call in turn.calls):
-            calls = [call for call in turn.calls if call.signature == signature]
-            result = " ".join(result_of(call, outcomes) for call in calls[:1])
+        for signature, calls in _grouped(turn.calls, lambda call: call.signature).items():
+            result = " ".join(dict.fromkeys(result_of(call, outcomes) for call in calls))
             _, run = runs.pop(signature, ("", NOTHING))
             run = run if run.result == result else NOTHING
             runs[signature] = calls[0].name, run.grown(turn.iteration, tuple(call.key for call in calls), result)
@@ -123,8 +123,8 @@ class RepeatedErrors:
 
     def answered(self, turn: Turn, outcomes: Outcomes) -> RepeatedErrors:
         runs = dict(self.runs)
-        for name in dict.fromkeys(call.name for call in turn.calls if call.known):
-            calls = [call for call in turn.calls if call.name == name and call.key in outcomes]
+        answered = [call for call in turn.calls if call.known and call.key in outcomes]
+        for name, calls in _grouped(answered, lambda call: call.name).items():
             verdicts = [failed for call in calls if (failed := outcomes[call.key].failed) is not None]
             if not verdicts:
                 continue
@@ -173,6 +173,13 @@ def _asked_again(
         elif not run.firings:
             kept[key] = name, run
     return kept, fired
+
+
+def _grouped(calls: Iterable[AskedCall], key: Callable[[AskedCall], str]) -> dict[str, list[AskedCall]]:
+    groups: dict[str, list[AskedCall]] = {}
+    for call in calls:
+        groups.setdefault(key(call), []).append(call)
+    return groups
 
 
 def _newest(runs: dict[str, tuple[str, Run]]) -> dict[str, tuple[str, Run]]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
 
+from loopkit.debugger.library import RunSummary
 from loopkit.debugger.session import Session
 from loopkit_tui.app import LoopkitApp
-from loopkit_tui.screens.home import HomeScreen
+from loopkit_tui.screens.home import HomeScreen, RunList
 from loopkit_tui.screens.run import RunScreen
 from tests.tui.screens import text_of, until
 from tests.tui.stories import careful_agent
@@ -52,6 +55,27 @@ async def test_a_narrow_home_names_the_file_of_the_chosen_line(folder: Path) -> 
         await pilot.press(*["j"] * place)
         assert text_of(app, "#about").endswith("/good.jsonl")
         assert "complete" in text_of(app, "#runs").splitlines()[place]
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_a_long_outcome_leaves_room_for_the_marks(width: int) -> None:
+    run = RunSummary(
+        Path("a-rather-long-name-of-a-file.jsonl"),
+        datetime(2026, 11, 30, 12, 0, tzinfo=UTC),
+        agent="reviewer",
+        outcome="cancelled",
+        outcome_text="stopped: " + "nobody wants it " * 9,
+        errors=12,
+        warnings=3,
+        edited=1,
+        denied=2,
+    )
+    runs = RunList()
+    runs.runs = [run]
+    line = "".join(text for text, _ in runs.draw(1, width, current=False))
+    assert line.endswith("✗ 12 ⚠ 3 ✎ 1 ⊘ 2")
+    assert cell_len(line) <= width
+    assert "stopped: nob" in line
 
 
 async def test_a_damaged_file_says_why_and_opens_nothing(folder: Path) -> None:

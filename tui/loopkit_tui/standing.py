@@ -8,6 +8,7 @@ from rich.cells import cell_len
 
 from loopkit.debugger.display import one_line
 from loopkit.debugger.rows import outcome_text, tokens_text
+from loopkit.outcomes import Complete, StopCondition
 from loopkit_tui.painting import Span, shortened
 
 if TYPE_CHECKING:
@@ -51,8 +52,8 @@ def status_spans(session: Session, status: Status) -> tuple[list[Span], list[Spa
         (one_line(session.title, 120), "muted"),
     ]
     right: list[Span] = [
-        (agents, "agent"),
         (f"{tokens_text(status.usage)}  ", "muted"),
+        (agents, "agent"),
         *trouble,
         (f"{'root ' if agents else ''}it {status.iteration}{limit}  ", "plain"),
         (f"{clock_text(status.elapsed)}{waited} ", "plain"),
@@ -107,7 +108,7 @@ def _after(screen: RunScreen) -> tuple[list[Span], list[Span]]:
         return [(" ✗ ", "bad"), (one_line(session.error, 300), "bad")], []
     if root is None:
         return [(" ○ nothing was recorded", "muted")], []
-    good = status.state == "finished"
+    good = isinstance(root.reason, (Complete, StopCondition))
     words = outcome_text(root) if root.ended else "unfinished: the recording ends here"
     left: list[Span] = [(" ■ ", "good" if good else "warning"), (words, "good" if good else "warning")]
     if status.recording and session.live:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
+from rich.cells import cell_len
 from textual import events, on
 from textual.app import ComposeResult, SystemCommand
 from textual.message import Message
@@ -18,7 +19,7 @@ from loopkit.debugger.rows import count_text, tokens_text
 from loopkit.errors import UserError
 from loopkit.messages import Usage
 from loopkit_tui.commands import Command, KeyReader, key_of
-from loopkit_tui.painting import Span, fit, shortened
+from loopkit_tui.painting import Span, cut, fit, shortened
 from loopkit_tui.screens.keys import KeysScreen
 from loopkit_tui.widgets.bars import Bar, KeyBar, RegionTitle
 from loopkit_tui.widgets.virtual_list import VirtualList
@@ -87,10 +88,12 @@ def _run_spans(run: RunSummary, width: int) -> list[Span]:
         text, tone = values[name]
         spans.append((fit(text, cells - 1) + " ", tone))
     good = run.outcome in ("complete", "stop_condition")
-    spans.append((f"{one_line(run.outcome_text, 60)}  ", "good" if good else "warning"))
-    marks = ((run.errors, "✗", "bad"), (run.warnings, "⚠", "warning"), (run.edited, "✎", "person"))
-    spans += [(f"{mark} {number}  ", tone) for number, mark, tone in (*marks, (run.denied, "⊘", "person")) if number]
-    return spans
+    counts = ((run.errors, "✗", "bad"), (run.warnings, "⚠", "warning"), (run.edited, "✎", "person"))
+    marks = [(f" {mark} {number}", tone) for number, mark, tone in (*counts, (run.denied, "⊘", "person")) if number]
+    taken = 4 + sum(cells for _, cells in _columns(width)) + sum(cell_len(mark) for mark, _ in marks)
+    good = run.outcome in ("complete", "stop_condition")
+    spans.append((cut(one_line(run.outcome_text, 200), width - taken - 1) + " ", "good" if good else "warning"))
+    return [*spans, *marks]
 
 
 def _when(run: RunSummary) -> str:

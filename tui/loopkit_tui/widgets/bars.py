@@ -11,6 +11,8 @@ from textual.widget import Widget
 
 from loopkit_tui.painting import TONE_CLASSES, Span, cut, strip
 
+_LEFT_CELLS = 44
+
 
 class Bar(Widget):
     """One line: spans at the left, spans at the right; the left side is cut first, a right side that doesn't fit goes."""
@@ -34,7 +36,7 @@ class Bar(Widget):
             return strip(self, ())
         width = self.size.width
         right = list(self.right)
-        while right and _cells(right) > width * 2 // 3:
+        while right and _cells(right) > max(width * 3 // 5, width - _LEFT_CELLS):
             right.pop(0)
         gap = 2 if right else 0
         room = max(0, width - _cells(right) - gap)

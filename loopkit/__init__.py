@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from loopkit.core.config import ToolLoopConfig as ToolLoopConfig
     from loopkit.core.depth import LoopContext as LoopContext
     from loopkit.core.depth import LoopDepth as LoopDepth
+    from loopkit.core.settings import ToolLoopSettings as ToolLoopSettings
     from loopkit.debugger.recorded import open_recording as open_recording
     from loopkit.drivers.background import StreamedDelta as StreamedDelta
     from loopkit.drivers.fork import fork as fork
@@ -60,9 +61,11 @@ if TYPE_CHECKING:
     from loopkit.outcomes import ToolApproval as ToolApproval
     from loopkit.outcomes import UnknownTool as UnknownTool
     from loopkit.providers.anthropic import AnthropicMessages as AnthropicMessages
+    from loopkit.providers.binding import ModelBinding as ModelBinding
     from loopkit.providers.ollama import Ollama as Ollama
     from loopkit.providers.openai_chat import OpenAIChat as OpenAIChat
     from loopkit.providers.openai_responses import OpenAIResponses as OpenAIResponses
+    from loopkit.providers.retrying import RetryPolicy as RetryPolicy
     from loopkit.providers.scripted import ScriptedProvider as ScriptedProvider
     from loopkit.recording.writer import Recorder as Recorder
     from loopkit.tools.definition import tool as tool
@@ -73,6 +76,7 @@ _HOMES = {
     "loopkit.agent": ("Agent",),
     "loopkit.core.config": ("LoopAction", "LoopDetectionConfig", "StopContext", "ToolDetection", "ToolLoopConfig"),
     "loopkit.core.depth": ("LoopContext", "LoopDepth"),
+    "loopkit.core.settings": ("ToolLoopSettings",),
     "loopkit.drivers.background": ("StreamedDelta",),
     "loopkit.drivers.fork": ("fork",),
     "loopkit.drivers.handle": ("Completed", "Failed", "InjectMessages", "LoopHandle", "Yielded"),
@@ -117,9 +121,11 @@ _HOMES = {
         "UnknownTool",
     ),
     "loopkit.providers.anthropic": ("AnthropicMessages",),
+    "loopkit.providers.binding": ("ModelBinding",),
     "loopkit.providers.ollama": ("Ollama",),
     "loopkit.providers.openai_chat": ("OpenAIChat",),
     "loopkit.providers.openai_responses": ("OpenAIResponses",),
+    "loopkit.providers.retrying": ("RetryPolicy",),
     "loopkit.providers.scripted": ("ScriptedProvider",),
     "loopkit.debugger.recorded": ("open_recording",),
     "loopkit.recording.writer": ("Recorder",),

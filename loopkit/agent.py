@@ -14,7 +14,7 @@ from loopkit.drivers.run import Watcher
 from loopkit.drivers.tool_loop import run_parts
 from loopkit.errors import LoopkitError
 from loopkit.messages import Message
-from loopkit.providers.named import provider_named
+from loopkit.providers.binding import ModelSource, bind
 from loopkit.providers.protocol import Provider
 from loopkit.recording.writer import Recorder
 from loopkit.tools.definition import Tool
@@ -25,11 +25,11 @@ class Agent:
     """A model with tools.
 
     Args:
-        provider: a provider, or a `provider:model` string such as `openai:gpt-5-mini`.
+        provider: a provider, a `provider:model` string such as `openai:gpt-5-mini`, or a `ModelBinding` of either.
         tools: decorated or plain functions, or a registry.
         system: the system prompt, put before the messages of each run.
         name: how timelines call it.
-        config: limits and callbacks.
+        config: limits and callbacks; what a binding's `tool_loop` decides is left at its default (spec/loop.md 8.2).
         settings: what the provider's request takes beside messages and tools (temperature, max_tokens, tool_choice
             …); a forced tool choice is automatic again after the first answer.
 
@@ -39,7 +39,7 @@ class Agent:
 
     def __init__(
         self,
-        provider: Provider | str,
+        provider: ModelSource,
         *,
         tools: ToolRegistry | Sequence[Tool | Callable[..., Any]] = (),
         system: str | None = None,
@@ -47,16 +47,20 @@ class Agent:
         config: ToolLoopConfig | None = None,
         **settings: Any,
     ) -> None:
-        self.provider = provider_named(provider) if isinstance(provider, str) else provider
+        self.models, self.config = bind(provider, config, settings)
         self.registry = tools if isinstance(tools, ToolRegistry) else ToolRegistry(tools)
         self.system = system
         self.name = name
-        self.config = config or ToolLoopConfig()
         self.settings = settings
 
     @property
+    def provider(self) -> Provider:
+        """Who is asked first."""
+        return self.models[0].provider
+
+    @property
     def model(self) -> str | None:
-        return self.provider.model
+        return self.models[0].model
 
     def __repr__(self) -> str:
         return f"Agent({self.name!r}, model={self.model!r}, tools={list(self.registry.names)})"
@@ -65,7 +69,7 @@ class Agent:
         """Return what a run of this agent is made of."""
         prompt = () if self.system is None else (Message.system(self.system),)
         return LoopParts(
-            self.provider,
+            self.models,
             self.registry,
             (*prompt, *messages_of(task)),
             self.config,

@@ -88,6 +88,8 @@ def _iteration_started(state: LoopState, _: e.IterationStarted) -> LoopState:
         phase=Phase.STARTED,
         iteration=state.iteration + 1,
         attempt=1,
+        first_attempt=1,
+        retry_delay=0.0,
         response=None,
         stop_answer=None,
         calls=(),
@@ -108,7 +110,15 @@ def _model_requested(state: LoopState, fact: e.ModelRequested) -> LoopState:
 
 def _attempt_failed(state: LoopState, fact: e.ModelAttemptFailed) -> LoopState:
     if fact.retry:
-        return state.changed(phase=Phase.STARTED, attempt=fact.attempt + 1, wants=NO_EFFECTS)
+        attempt = fact.attempt + 1
+        return state.changed(
+            phase=Phase.STARTED,
+            attempt=attempt,
+            first_attempt=attempt if fact.fallback else state.first_attempt,
+            retry_delay=fact.delay,
+            binding=state.binding + fact.fallback,
+            wants=NO_EFFECTS,
+        )
     return state.changed(phase=Phase.RESPONDED, failure=fact.failure, wants=NO_EFFECTS)
 
 

@@ -31,7 +31,7 @@ def decide(state: LoopState) -> e.Derived | None:
         case Phase.TURN:
             return _at_turn(state)
         case Phase.STARTED:
-            return e.ModelRequested(state.attempt, len(state.sendable), state.fingerprint)
+            return e.ModelRequested(state.attempt, len(state.sendable), state.fingerprint, state.binding)
         case Phase.RESPONDED:
             return _responded(state)
         case Phase.DECIDING:

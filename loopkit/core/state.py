@@ -139,6 +139,9 @@ class LoopState:
         fingerprint: hash chain over settings, tools and `sendable`.
         iteration: the current one, 0 before the first; equals the model calls made once it was requested.
         requests: model calls made.
+        attempt: number of the request within the iteration; `first_attempt` is the first that asked this model.
+        retry_delay: seconds to wait before the request.
+        binding: who is asked: 0 is the primary, then its fallbacks; a loop that fell back stays there.
         response: the answer that is being worked on; `last_reply` stays when it is done with.
         calls: of the current response, in call order.
         requested, undecided, next_start, running: counters over `calls`.
@@ -162,6 +165,9 @@ class LoopState:
     iteration: int = 0
     requests: int = 0
     attempt: int = 1
+    first_attempt: int = 1
+    retry_delay: float = 0.0
+    binding: int = 0
     clock_read_for: int = 0
     usage: Usage = NO_USAGE
     response: ModelReplied | None = None

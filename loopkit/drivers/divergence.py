@@ -112,6 +112,8 @@ def _drift_of_start(recorded: e.LoopStarted, came: e.LoopStarted) -> str:
         f"configuration {key}" for key in keys if recorded.configuration.get(key) != came.configuration.get(key)
     ]
     drifted += [
-        name for name in ("agent", "model", "settings", "depth") if getattr(recorded, name) != getattr(came, name)
+        name
+        for name in ("agent", "model", "fallbacks", "settings", "depth")
+        if getattr(recorded, name) != getattr(came, name)
     ]
     return "changed: " + ", ".join(sorted(drifted)) if drifted else "its start differs"

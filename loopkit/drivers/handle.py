@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, MutableSequence, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, Self, TypeAlias, overload
 
@@ -11,13 +11,13 @@ from loopkit import events as e
 from loopkit.core.config import ToolLoopConfig
 from loopkit.core.depth import LoopDepth, check_depth
 from loopkit.drivers.background import BackgroundRun
-from loopkit.drivers.parts import LoopParts, messages_of
+from loopkit.drivers.parts import parts_of
 from loopkit.drivers.result import ToolLoopResult
 from loopkit.errors import LoopkitError
 from loopkit.events import Event
 from loopkit.messages import Message, ToolCall, ToolResult, Usage
 from loopkit.outcomes import Continue, Stop
-from loopkit.providers.protocol import Provider
+from loopkit.providers.binding import ModelSource
 from loopkit.recording.writer import Recorder
 from loopkit.tools.registry import ToolRegistry
 
@@ -89,17 +89,15 @@ class LoopHandle:
 
     def __init__(  # noqa: PLR0917  # the seed's own signature
         self,
-        provider: Provider,
+        provider: ModelSource,
         registry: ToolRegistry,
         messages: str | Sequence[Message],
         config: ToolLoopConfig | None = None,
         ctx: LoopDepth | None = None,
         recorder: Recorder | None = None,
     ) -> None:
-        config = config or ToolLoopConfig()
-        check_depth(ctx, config.max_depth)
-        tools = registry if isinstance(registry, ToolRegistry) else ToolRegistry(registry)
-        self._parts = LoopParts(provider, tools, messages_of(messages), config, ctx)
+        self._parts = parts_of(provider, registry, messages, config, ctx)
+        check_depth(ctx, self._parts.config.max_depth)
         self._recorder = recorder
         self._run: BackgroundRun | None = None
         self._commands: list[Command] = []
@@ -176,9 +174,7 @@ class LoopHandle:
         if run is None:
             history = list(self._parts.messages)
             history[start:stop] = messages
-            self._parts = LoopParts(
-                self._parts.provider, self._parts.registry, tuple(history), self._parts.config, self._parts.context
-            )
+            self._parts = replace(self._parts, messages=tuple(history))
         elif run.ended or not run.at_turn or run.driver is None:
             raise LoopkitError("a handle's messages can only be edited between two turns")
         else:

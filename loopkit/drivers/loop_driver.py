@@ -16,10 +16,11 @@ from loopkit.core.depth import deeper
 from loopkit.core.loop import LoopCore
 from loopkit.core.state import AskDecision, CallPhase, Effect, Phase, ReadClock, RunTool
 from loopkit.drivers.effect_tasks import EffectTasks
+from loopkit.drivers.facts import verdict_on
 from loopkit.drivers.orphans import close_orphans, open_below
 from loopkit.drivers.partial import PartialAnswer
 from loopkit.drivers.parts import LoopParts
-from loopkit.drivers.performing import perform, verdict_on
+from loopkit.drivers.performing import perform
 from loopkit.drivers.run import CallScope, Run
 from loopkit.drivers.stopwatch import LoopClock
 from loopkit.errors import DecisionNotAccepted, RecordingError
@@ -41,7 +42,7 @@ class LoopDriver:
     ) -> None:
         self.run = run
         self.path = path
-        self.provider = parts.provider
+        self.models = parts.models
         self.registry = parts.registry
         self.config = parts.config
         self.context = deeper(parts.context)

@@ -14,20 +14,19 @@ from anyio import get_cancelled_exc_class
 from loopkit import events as e
 from loopkit.core.config import ApprovalContext, StopContext
 from loopkit.core.state import AskDecision, AskStopCondition, CallModel, Effect, RunTool
+from loopkit.drivers.asking_model import ask_model
 from loopkit.drivers.cancelling import cancelled_by_whoever_waits
+from loopkit.drivers.facts import failure_of, verdict_on
 from loopkit.drivers.result import response_of
 from loopkit.drivers.run import CallScope, current_call
 from loopkit.drivers.threads import run_in_thread
-from loopkit.errors import ProviderError, RecordedToolError
-from loopkit.messages import ChatResponse, JSONObject, ToolCall
+from loopkit.messages import JSONObject, ToolCall
 from loopkit.outcomes import Approve, Continue, Deny, Modify, Respond, Stop, ToolApproval
-from loopkit.providers.protocol import ChatRequest, Delta
 from loopkit.tools.output import failure_text, output_text
 
 if TYPE_CHECKING:
     from loopkit.drivers.loop_driver import LoopDriver
     from loopkit.tools.definition import Tool
-    from loopkit.tools.registry import ToolRegistry
 
 
 async def perform(driver: LoopDriver, effect: Effect, *, inline: bool) -> None:
@@ -38,7 +37,7 @@ async def perform(driver: LoopDriver, effect: Effect, *, inline: bool) -> None:
     """
     match effect:
         case CallModel():
-            await _call_model(driver, effect, inline=inline)
+            await ask_model(driver, effect, inline=inline)
         case RunTool():
             await _run_tool(driver, effect, inline=inline)
         case AskDecision():
@@ -47,81 +46,13 @@ async def perform(driver: LoopDriver, effect: Effect, *, inline: bool) -> None:
             await _ask_stop_condition(driver, effect, inline=inline)
 
 
-def failure_of(error: BaseException) -> e.Failure:
-    """Return an exception as the log keeps it."""
-    if isinstance(error, ProviderError):
-        return e.Failure(type(error).__name__, str(error), error.status, error.retry_after, error.request_id)
-    if isinstance(error, RecordedToolError):
-        return e.Failure(error.type_name, error.message)
-    try:
-        words = str(error)
-    except Exception as broken:  # noqa: BLE001  # a tool's exception may not even be printable
-        words = f"its message can't be read ({type(broken).__name__})"
-    return e.Failure(type(error).__name__, words)
-
-
-def verdict_on(registry: ToolRegistry, name: str, arguments: JSONObject) -> e.CallVerdict:
-    """Return the schema check of a call's arguments; an unknown tool has no schema to fail."""
-    tool = registry.get(name)
-    return e.CallVerdict() if tool is None else e.CallVerdict(tool.problems(arguments))
-
-
-# ── the model ────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-async def _call_model(driver: LoopDriver, effect: CallModel, *, inline: bool) -> None:
-    state = driver.core.state
-    settings = state.started.settings
-    if effect.iteration > 1 and _forces_tool(settings.get("tool_choice")):
-        settings = {name: value for name, value in settings.items() if name != "tool_choice"}
-    request = ChatRequest(state.sendable, driver.registry.definitions, settings)
-    pieces: list[float] = []
-    clock = driver.run.clock
-    began = clock()
-    driver.partial.clear()
-
-    def emit(delta: Delta) -> None:
-        pieces.extend((round(clock() - began, 4), len(delta.text)))
-        driver.streamed(delta)
-
-    try:
-        reply = _reply(driver, await driver.provider.respond(request, emit), tuple(pieces))
-    except (Exception, get_cancelled_exc_class()) as error:  # whatever a provider raises ends the loop with it (9.2)
-        if cancelled_by_whoever_waits(error):
-            raise
-        _fail(driver, e.ModelAttemptFailed(effect.attempt, failure_of(error)), effect, error, inline=inline)
-        return
-    driver.answer(reply, effect, inline=inline)
+# ── callbacks ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _fail(driver: LoopDriver, fact: e.Input, effect: Effect, error: BaseException, *, inline: bool) -> None:
     """Post what ends the loop, and keep the exception itself if it is the one that does."""
     if driver.answer(fact, effect, inline=inline):
         driver.raised = error
-
-
-def _forces_tool(choice: object) -> bool:
-    return choice is not None and choice not in ("auto", "none")
-
-
-def _reply(driver: LoopDriver, response: ChatResponse, pieces: tuple[float, ...]) -> e.ModelReplied:
-    verdicts = tuple(
-        e.CallVerdict() if call.raw_arguments is not None else verdict_on(driver.registry, call.name, call.arguments)
-        for call in response.tool_calls
-    )
-    return e.ModelReplied(
-        response.message,
-        response.usage,
-        response.stop_reason,
-        response.raw_stop_reason,
-        response.model,
-        response.request_id,
-        verdicts,
-        pieces,
-    )
-
-
-# ── callbacks ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def takes_context(callback: Callable[..., Any]) -> bool:

@@ -16,9 +16,10 @@ from loopkit.core.config import ApprovalContext, StopContext
 from loopkit.core.loop import LoopCore
 from loopkit.core.state import AskDecision, AskStopCondition, CallPhase, LoopState, Phase, RunTool
 from loopkit.drivers.divergence import Divergence, what_drifted
+from loopkit.drivers.facts import failure_of, verdict_on
 from loopkit.drivers.live_tools import replay_with_live_tools
 from loopkit.drivers.parts import LoopParts
-from loopkit.drivers.performing import ask_on_tool_call, ask_stop_when, failure_of, verdict_on
+from loopkit.drivers.performing import ask_on_tool_call, ask_stop_when
 from loopkit.drivers.prepared import SPONTANEOUS, effect_answered
 from loopkit.drivers.result import response_of
 from loopkit.encoding import encode

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random  # noqa: TID251  # the driver is where randomness enters
 import threading
 import time
 from collections.abc import Callable
@@ -97,6 +98,7 @@ class Run:
         inherited: states of loops that a fork's prefix left, by path; each is taken up once.
         orphans: paths of loops that a fork's prefix left and that nothing goes on with; they are not used again.
         clock: monotonic seconds.
+        jitter: random numbers from 0 to 1, for the waits between attempts.
         seq: number of the last event.
         carried_seconds: what a fork's prefix took; `t` goes on from there.
         max_runs, max_concurrent_runs: limits of the root's configuration (spec/loop.md 2).
@@ -109,6 +111,7 @@ class Run:
     inherited: dict[str, LoopState] = field(default_factory=dict)
     orphans: set[str] = field(default_factory=set)
     clock: Callable[[], float] = time.monotonic
+    jitter: Callable[[], float] = random.random
     seq: int = 0
     carried_seconds: float = 0.0
     max_runs: int = 100

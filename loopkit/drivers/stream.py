@@ -10,11 +10,11 @@ from typing import Self, TypeAlias
 from loopkit.core.config import ToolLoopConfig
 from loopkit.core.depth import LoopDepth, check_depth
 from loopkit.drivers.background import BackgroundRun, StreamedDelta
-from loopkit.drivers.parts import LoopParts, messages_of
+from loopkit.drivers.parts import parts_of
 from loopkit.drivers.result import ToolLoopResult
 from loopkit.events import Event
 from loopkit.messages import Message
-from loopkit.providers.protocol import Provider
+from loopkit.providers.binding import ModelSource
 from loopkit.recording.writer import Recorder
 from loopkit.tools.registry import ToolRegistry
 
@@ -77,7 +77,7 @@ class ToolLoopStream:
 
 
 def tool_loop_stream(  # noqa: PLR0917  # the seed's own signature
-    provider: Provider,
+    provider: ModelSource,
     registry: ToolRegistry,
     messages: str | Sequence[Message],
     config: ToolLoopConfig | None = None,
@@ -89,7 +89,6 @@ def tool_loop_stream(  # noqa: PLR0917  # the seed's own signature
     Raises:
         MaxDepthExceeded: the context is too deep; other errors come from the iteration.
     """
-    config = config or ToolLoopConfig()
-    check_depth(ctx, config.max_depth)
-    tools = registry if isinstance(registry, ToolRegistry) else ToolRegistry(registry)
-    return ToolLoopStream(BackgroundRun(LoopParts(provider, tools, messages_of(messages), config, ctx), recorder))
+    parts = parts_of(provider, registry, messages, config, ctx)
+    check_depth(ctx, parts.config.max_depth)
+    return ToolLoopStream(BackgroundRun(parts, recorder))

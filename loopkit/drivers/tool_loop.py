@@ -12,12 +12,12 @@ from loopkit.core.depth import LoopDepth, check_depth
 from loopkit.core.loop import LoopCore
 from loopkit.core.state import CallState
 from loopkit.drivers.loop_driver import LoopDriver
-from loopkit.drivers.parts import LoopParts, messages_of
+from loopkit.drivers.parts import LoopParts, parts_of
 from loopkit.drivers.result import ToolLoopResult, response_of
 from loopkit.drivers.run import CallScope, Listener, Run, Watcher, current_call, new_header
 from loopkit.errors import LoopkitError, ProviderError, RecordedToolError, ToolError
 from loopkit.messages import ChatResponse, Message
-from loopkit.providers.protocol import Provider
+from loopkit.providers.binding import ModelSource
 from loopkit.recording.writer import Recorder
 from loopkit.tools.registry import ToolRegistry
 
@@ -25,7 +25,7 @@ DriverMade: TypeAlias = Callable[[LoopDriver], None]
 
 
 async def tool_loop(  # noqa: PLR0917  # the seed's own signature
-    provider: Provider,
+    provider: ModelSource,
     registry: ToolRegistry,
     messages: str | Sequence[Message],
     config: ToolLoopConfig | None = None,
@@ -35,7 +35,7 @@ async def tool_loop(  # noqa: PLR0917  # the seed's own signature
     """Ask the model, run the tools that it asks for, feed the results back, until it ends (spec/loop.md 1, 3).
 
     Args:
-        provider: who answers.
+        provider: who answers; a `ModelBinding` brings settings and fallbacks.
         registry: the tools; a plain sequence of functions is fine too.
         messages: a string (one user message) or a history.
         config: limits and callbacks.
@@ -50,14 +50,7 @@ async def tool_loop(  # noqa: PLR0917  # the seed's own signature
         ProviderError: the model's provider failed.
         Exception: whatever a callback of the configuration raised.
     """
-    parts = LoopParts(
-        provider,
-        registry if isinstance(registry, ToolRegistry) else ToolRegistry(registry),
-        messages_of(messages),
-        config or ToolLoopConfig(),
-        ctx,
-    )
-    return await run_parts(parts, recorder=recorder)
+    return await run_parts(parts_of(provider, registry, messages, config, ctx), recorder=recorder)
 
 
 async def run_parts(

@@ -22,11 +22,13 @@ class ModelRequested(Derived):
         attempt: from 1; more only after a failed attempt.
         message_count: messages in the request, synthetic results for open calls included.
         fingerprint: hash chain over settings, tools and messages.
+        binding: who is asked: 0 is the loop's model, then its fallbacks in order (spec/loop.md 8.3).
     """
 
     attempt: int
     message_count: int
     fingerprint: str
+    binding: int = 0
 
 
 @dataclass(frozen=True, slots=True)

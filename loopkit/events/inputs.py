@@ -22,6 +22,7 @@ class LoopStarted(Input):
         settings: the request's settings (temperature, tool choice …).
         depth: what the context says, 0 = top level.
         parent_call: id of the call that started this loop, or None.
+        fallbacks: names of the models that are asked after `model`, in this order.
     """
 
     agent: str
@@ -32,6 +33,7 @@ class LoopStarted(Input):
     settings: JSONObject = field(default_factory=dict)
     depth: int = 0
     parent_call: str | None = None
+    fallbacks: tuple[str | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +45,21 @@ class ClockRead(Input):
 
 @dataclass(frozen=True, slots=True)
 class ModelAttemptFailed(Input):
-    """A request failed; `retry` says that the same request is sent again."""
+    """A request failed (spec/loop.md 9.2).
+
+    Args:
+        attempt: from 1 in each iteration, whichever model was asked.
+        failure: what went wrong.
+        retry: the same history is sent again.
+        delay: seconds to wait before that.
+        fallback: the next model is asked from now on, no more the one that failed (spec/loop.md 8.3).
+    """
 
     attempt: int
     failure: Failure
     retry: bool = False
+    delay: float = 0.0
+    fallback: bool = False
 
 
 @dataclass(frozen=True, slots=True)

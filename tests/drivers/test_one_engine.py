@@ -8,7 +8,7 @@ import pytest
 
 from loopkit import Completed, LoopHandle, ToolLoopResult, tool_loop, tool_loop_stream
 from loopkit.drivers.background import StreamedDelta
-from loopkit.drivers.parts import LoopParts, messages_of
+from loopkit.drivers.parts import parts_of
 from loopkit.drivers.stream import Done
 from loopkit.drivers.tool_loop import run_parts
 from loopkit.events import Event, Fact, ModelReplied
@@ -40,7 +40,7 @@ def _timeless(fact: Fact) -> Fact:
 
 async def _plain(story: Story) -> tuple[ToolLoopResult, list[Event]]:
     heard = _Heard()
-    parts = LoopParts(story.provider(), REGISTRY, messages_of("go"), story.config)
+    parts = parts_of(story.provider(), REGISTRY, "go", story.config, None)
     return await run_parts(parts, listener=heard), heard.events
 
 

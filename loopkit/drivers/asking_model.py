@@ -1,0 +1,108 @@
+"""Sends a loop's request to the model whose turn it is, and says what follows when that fails (spec/loop.md 8.3, 9.2).
+
+The wait before another attempt belongs to that attempt: whatever interrupts a request interrupts the wait too, and it
+counts as loop time. A replay takes each attempt's outcome from the recording, so it never waits.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from anyio import get_cancelled_exc_class, sleep
+
+from loopkit import events as e
+from loopkit.core.state import CallModel, LoopState
+from loopkit.drivers.cancelling import cancelled_by_whoever_waits
+from loopkit.drivers.facts import failure_of, verdict_on
+from loopkit.errors import ProviderError
+from loopkit.messages import ChatResponse, JSONObject
+from loopkit.providers.binding import BoundModel
+from loopkit.providers.protocol import ChatRequest, Delta
+
+if TYPE_CHECKING:
+    from loopkit.drivers.loop_driver import LoopDriver
+
+
+async def ask_model(driver: LoopDriver, effect: CallModel, *, inline: bool) -> None:
+    """Make one attempt of a request and post its outcome; its exceptions are outcomes."""
+    state = driver.core.state
+    model = _model_of(driver, state)
+    request = ChatRequest(state.sendable, driver.registry.definitions, _settings(driver, state, model))
+    if state.retry_delay:
+        await sleep(state.retry_delay)
+    pieces: list[float] = []
+    clock = driver.run.clock
+    began = clock()
+    driver.partial.clear()
+
+    def emit(delta: Delta) -> None:
+        pieces.extend((round(clock() - began, 4), len(delta.text)))
+        driver.streamed(delta)
+
+    try:
+        response = await model.provider.respond(request, emit)
+        reply = _reply(driver, response, tuple(pieces), None if state.binding == 0 else model.model)
+    except (Exception, get_cancelled_exc_class()) as error:  # whatever a provider raises is an outcome (9.2)
+        if cancelled_by_whoever_waits(error):
+            raise
+        _failed(driver, effect, model, error, inline=inline)
+        return
+    driver.answer(reply, effect, inline=inline)
+
+
+def _model_of(driver: LoopDriver, state: LoopState) -> BoundModel:
+    # a fork may go on with an agent that has fewer fallbacks than the recorded one
+    return driver.models[min(state.binding, len(driver.models) - 1)]
+
+
+def _settings(driver: LoopDriver, state: LoopState, model: BoundModel) -> JSONObject:
+    settings = state.started.settings
+    if state.binding:
+        primary = driver.models[0].settings
+        settings = {name: value for name, value in settings.items() if name not in primary} | dict(model.settings)
+    if state.iteration > 1 and _forces_tool(settings.get("tool_choice")):
+        settings = {name: value for name, value in settings.items() if name != "tool_choice"}
+    return settings
+
+
+def _forces_tool(choice: object) -> bool:
+    return choice is not None and choice not in ("auto", "none")
+
+
+def _failed(driver: LoopDriver, effect: CallModel, model: BoundModel, error: BaseException, *, inline: bool) -> None:
+    with driver.run.lock:
+        fact = _what_follows(driver, effect.attempt, model, error)
+        # words of an answer that broke are no part of the next one
+        driver.partial.clear()
+        if driver.answer(fact, effect, inline=inline) and not fact.retry:
+            driver.raised = error
+
+
+def _what_follows(driver: LoopDriver, attempt: int, model: BoundModel, error: BaseException) -> e.ModelAttemptFailed:
+    state = driver.core.state
+    failure = failure_of(error)
+    delay = model.retry.delay(attempt - state.first_attempt + 1, error, driver.run.jitter)
+    if delay is not None:
+        return e.ModelAttemptFailed(attempt, failure, retry=True, delay=delay)
+    # another model may do what this one refuses; what is no provider's error is a mistake in somebody's code
+    falls_back = isinstance(error, ProviderError) and state.binding + 1 < len(driver.models)
+    return e.ModelAttemptFailed(attempt, failure, retry=falls_back, fallback=falls_back)
+
+
+def _reply(
+    driver: LoopDriver, response: ChatResponse, pieces: tuple[float, ...], fallback: str | None
+) -> e.ModelReplied:
+    verdicts = tuple(
+        e.CallVerdict() if call.raw_arguments is not None else verdict_on(driver.registry, call.name, call.arguments)
+        for call in response.tool_calls
+    )
+    return e.ModelReplied(
+        response.message,
+        response.usage,
+        response.stop_reason,
+        response.raw_stop_reason,
+        response.model or fallback,
+        response.request_id,
+        verdicts,
+        pieces,
+    )

@@ -153,6 +153,7 @@ class LoopNode:
         reason: why it ended with a result, or None.
         failure: the exception it ended with, or None.
         paused_at: id of the gate that it stands at, or None.
+        cut_off: whether its recording ends before it does.
     """
 
     path: str
@@ -168,6 +169,7 @@ class LoopNode:
     failure: Failure | None = None
     paused_at: str | None = None
     ended_at: float | None = None
+    cut_off: bool = False
 
     @property
     def agent(self) -> str:
@@ -176,6 +178,11 @@ class LoopNode:
     @property
     def ended(self) -> bool:
         return self.ended_at is not None
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more comes of it: it ended, or its recording did."""
+        return self.ended or self.cut_off
 
     def subtree(self) -> list[LoopNode]:
         """This loop and all below it, depth first."""

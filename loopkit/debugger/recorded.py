@@ -55,7 +55,9 @@ class OpenedRun:
     @cached_property
     def timeline(self) -> Timeline:
         """The whole run as its read model."""
-        return Timeline(self.events)
+        timeline = Timeline(self.events)
+        timeline.close()
+        return timeline
 
     def state_at(self, seq: int) -> dict[str, LoopState]:
         """Return the state of every loop after event `seq` (1-based), by path.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -190,10 +191,12 @@ def _task(row: Row) -> RowText:
 def _iteration(row: Row) -> RowText:
     iteration = row.iteration
     assert iteration is not None
-    words = iteration.message.text if iteration.message is not None else ""
+    message = iteration.message
+    words = (message.text or message.refusal or "") if message is not None else ""
+    if not words and message is not None and message.tool_calls:
+        asked = Counter(call.name for call in message.tool_calls)
+        words = "asks for " + ", ".join(f"{name} {times}×" if times > 1 else name for name, times in asked.items())
     state, tone = _iteration_state(iteration)
-    if not words and iteration.message is not None:
-        words = iteration.message.refusal or ""
     right = " ".join(
         part
         for part in (
@@ -213,7 +216,7 @@ def _iteration_state(iteration: IterationNode) -> tuple[str, Tone]:
         if iteration.message.refusal is not None:
             return "refusal", "warning"
         return "", "plain"
-    if iteration.loop.ended:
+    if iteration.loop.over:
         return "no answer", "bad"
     return ("answering", "plain") if iteration.requested_at is not None else ("", "muted")
 
@@ -236,7 +239,7 @@ def _call(row: Row) -> RowText:
 def _agent(row: Row) -> RowText:
     loop = row.loop
     right = f"{len(loop.iterations)} it {tokens_text(loop.subtree_usage)}"
-    state = outcome_text(loop) if loop.ended else "running"
+    state = outcome_text(loop) if loop.over else "running"
     tone: Tone = "bad" if loop.failure is not None else "agent"
     return RowText(loop.level - 1, "", "⇢", one_line(loop.agent, 40), "sub-agent", state, right, tone)
 

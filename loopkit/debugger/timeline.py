@@ -79,6 +79,12 @@ class Timeline:
             self.waited_seconds += self.t - self._waiting_since
             self._waiting_since = None
 
+    def close(self) -> None:
+        """Take in that no event will come: what is open in an unfinished recording neither runs nor waits any more."""
+        for loop in self._open_loops.values():
+            loop.cut_off = True
+            self._leave_last_calls(loop)
+
     def waiting_seconds(self, now: float | None = None) -> float:
         """Seconds in which the run waited for a person, up to `now` (seconds since the run started)."""
         since = self._waiting_since

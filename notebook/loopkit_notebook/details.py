@@ -185,7 +185,7 @@ def _agent(row: Row) -> _Parts:
         ("iterations", str(len(loop.iterations))),
         ("own tokens", tokens_text(loop.usage)),
         ("with sub-agents", tokens_text(loop.subtree_usage)),
-        ("ended", outcome_text(loop) if loop.ended else "running"),
+        ("ended", outcome_text(loop) if loop.over else "running"),
     ]
     sections = [Section("task", task_text(loop.started.messages)), Section("answer", _final_text(loop))]
     return f"sub-agent {loop.agent}", facts, sections

@@ -104,6 +104,29 @@ def test_a_sub_agents_line_says_how_it_stands_and_what_it_cost() -> None:
     assert line.state == "complete"
 
 
+def test_an_answer_of_calls_only_says_what_it_asks_for() -> None:
+    book = Playbook().start().ask(e.ROOT, "run_tests", "read_file", "run_tests")
+    row = next(row for row in book.timeline.rows if row.kind is RowKind.ITERATION)
+    assert row_text(row).detail == "asks for run_tests 2×, read_file"
+
+
+def test_nothing_runs_or_waits_in_a_recording_that_ends_before_its_run() -> None:
+    """Foreign sessions may end in a call without a result (formats.md §0.6)."""
+    book = Playbook().start().ask(e.ROOT, "d").start("root/1.1#1", "helper").ask("root/1.1#1", "t", "t")
+    book.decide("root/1.1#1/1.1").run("root/1.1#1/1.1")
+    timeline = book.timeline
+    timeline.close()
+    words = {row.kind: row_text(row) for row in timeline.rows}
+    assert words[RowKind.AGENT].state == "unfinished"
+    assert [row_text(row).state for row in timeline.rows if row.kind is RowKind.CALL] == [
+        "unanswered",
+        "",
+        "unanswered",
+    ]
+    assert not timeline.waiting
+    assert not timeline.ended
+
+
 def test_an_answer_that_never_came_is_named() -> None:
     book = Playbook().start().say(e.ROOT, e.IterationStarted(), e.ModelRequested(1, 1, "f"))
     assert row_text(book.timeline.rows[-1]).state == "answering"

@@ -38,7 +38,7 @@ def test_rows_of_parallel_sub_agents_stand_together() -> None:
     timeline = two_researchers().ask(text="both").finish().timeline
     assert outline(timeline) == [
         "» task go",
-        "▪ model",
+        "▪ model asks for research 2×",
         "✓ research n=1",
         "> ⇢ researcher sub-agent"[2:],
         "> » task cats",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from textual.widgets import OptionList
 
+from loopkit import events as e
 from loopkit.messages import Usage
 from loopkit_tui.app import LoopkitApp
 from loopkit_tui.describing import usage_text
@@ -12,7 +13,7 @@ from loopkit_tui.screens.keys import KeysScreen
 from loopkit_tui.screens.run import RunScreen
 from loopkit_tui.screens.run_commands import RUN_COMMANDS
 from tests.tui.screens import everything, lines_of, run_screen, selected_line, text_of, until
-from tests.tui.stories import flaky, long_run
+from tests.tui.stories import Story, flaky, long_run
 
 pytestmark = pytest.mark.anyio
 
@@ -376,6 +377,23 @@ async def test_an_unfinished_recording_says_so() -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.pause()
         assert "unfinished" in text_of(app, "#now")
+
+
+async def test_nothing_seems_to_run_or_wait_in_a_recording_that_ends_too_early() -> None:
+    story = Story()
+    story.start("go")
+    calls = story.reply("", ("read_file", {"path": "a"}), ("write_file", {"path": "b", "content": "c"}))
+    story.add("root", e.ToolStarted(calls[0]))
+    story.ask(calls[1], "write_file")
+    app = LoopkitApp(story.session())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("j", "j")
+        assert "○ read_file" in selected_line(app)
+        assert "unanswered" in selected_line(app)
+        page = everything(app)
+        assert "asks for read_file, write_file" in page
+        assert "running" not in page
+        assert "WAITS" not in page
 
 
 async def test_what_is_torn_or_guessed_in_a_recording_is_said_at_the_top() -> None:

@@ -114,7 +114,7 @@ def _answer(iteration: IterationNode, around: Surroundings, folded: Folds) -> It
         if around.partial:
             yield from title("the model is saying")
             yield Passage(around.partial + " ▏")
-        elif not iteration.loop.ended:
+        elif not iteration.loop.over:
             yield from title("the model has not answered yet")
         return
     if message.reasoning:
@@ -165,12 +165,12 @@ def _agent(loop: LoopNode) -> Iterator[Item]:
         (agent_path(loop), "agent"),
         (one_line(loop.started.model or "", 40), "plain"),
         (f"depth {loop.started.depth}", "muted"),
-        (seconds_text(ended - loop.started_at) if ended is not None else "running", "muted"),
+        (seconds_text(ended - loop.started_at) if ended is not None else "", "muted"),
     )
     yield from title("what it was asked")
     yield Passage(task_text(loop.started.messages) or "(no task)")
     yield from title("how it stands")
-    yield Words((f"  {outcome_text(loop) if loop.ended else 'running'}", "bad" if loop.failure else "plain"))
+    yield Words((f"  {outcome_text(loop) if loop.over else 'running'}", "bad" if loop.failure else "plain"))
     yield from _figures(loop)
     yield from _last_words(loop)
 

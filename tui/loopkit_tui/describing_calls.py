@@ -64,7 +64,7 @@ def describe_call(call: CallNode, path: str, folded: Folds) -> Iterator[Item]:
         yield from difference(call.arguments, call.edited_arguments)
     for child in call.children:
         yield from title("sub-agent", (f"  {one_line(child.agent, 40)}", "agent"))
-        state = outcome_text(child) if child.ended else "running"
+        state = outcome_text(child) if child.over else "running"
         words = f"  {state} · {count_text(len(child.iterations), 'iteration')} · {tokens_text(child.subtree_usage)}"
         yield Words((words, "plain"))
     if call.progress:

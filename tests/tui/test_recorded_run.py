@@ -391,7 +391,7 @@ async def test_nothing_seems_to_run_or_wait_in_a_recording_that_ends_too_early()
         assert "○ read_file" in selected_line(app)
         assert "unanswered" in selected_line(app)
         page = everything(app)
-        assert "asks for read_file, write_file" in page
+        assert "asks for read_file" in page
         assert "running" not in page
         assert "WAITS" not in page
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from loopkit.debugger.costs import cost_of_loops
 from loopkit.debugger.display import arguments_line, json_text, one_line, visible
 from loopkit.debugger.nodes import CallNode, IterationNode, LoopNode
 from loopkit.debugger.rows import (
@@ -65,7 +66,7 @@ class Totals:
         iterations, tool_calls: of the whole tree; of a foreign session those of its root agent.
         depth: levels of agents below the root.
         runs: sub-agents, on all levels.
-        cost: in US dollars.
+        cost: in US dollars, of the whole tree; None when a price is unknown.
         seconds: from the first event to the last.
     """
 
@@ -104,7 +105,7 @@ def totals(timeline: Timeline, source_format: str = OWN_FORMAT) -> Totals:
         edited=timeline.edited,
         input_tokens=input_tokens,
         output_tokens=output_tokens,
-        cost=None,
+        cost=cost_of_loops(loops).total,
         seconds=None if started is None or (not timeline.t and source_format != OWN_FORMAT) else timeline.t - started,
     )
 
@@ -269,6 +270,8 @@ def totals_text(timeline: Timeline, source_format: str = OWN_FORMAT) -> str:
             words.append(count_text(number, singular))
     words += [f"{number} {word}" for number, word in ((counted.denied, "denied"), (counted.edited, "edited")) if number]
     words.append(tokens_text(timeline.usage))
+    if counted.cost is not None:
+        words.append(f"${counted.cost:.4f}")
     if counted.seconds is not None:
         words.append(seconds_text(counted.seconds))
     return ", ".join(words)

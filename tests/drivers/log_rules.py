@@ -24,6 +24,7 @@ def check_log(events: Sequence[e.Event], *, whole: bool = True) -> dict[str, Loo
     states = _check_requests(events)
     _check_loops(events, whole=whole)
     _check_calls(events)
+    _check_attempts(events)
     for state in states.values():
         check_results_in_order(state.history)
     if whole:
@@ -112,6 +113,23 @@ def _check_calls(events: Sequence[e.Event]) -> None:
     for event in events:
         if isinstance(event.fact, (e.ToolReturned, e.ToolFailed, e.ToolAbandoned)):
             assert starts[event.fact.call] < event.seq
+
+
+def _check_attempts(events: Sequence[e.Event]) -> None:
+    """Attempts of an iteration are numbered; a failed one says whether and whom the next one asks (spec/loop.md 8.3, 9.2)."""
+    asked: dict[str, int] = {}
+    failed: dict[tuple[str, int], e.ModelAttemptFailed] = {}
+    for event in events:
+        place = (event.loop, event.iteration)
+        if isinstance(event.fact, e.ModelRequested):
+            before = failed.get(place)
+            assert event.fact.attempt == (1 if before is None else before.attempt + 1), event
+            assert before is None or before.retry, event
+            asked[event.loop] = asked.get(event.loop, 0) + (before is not None and before.fallback)
+            assert event.fact.binding == asked[event.loop], event
+        elif isinstance(event.fact, e.ModelAttemptFailed):
+            assert event.fact.retry or not (event.fact.fallback or event.fact.delay), event
+            failed[place] = event.fact
 
 
 def _check_usage(events: Sequence[e.Event]) -> None:

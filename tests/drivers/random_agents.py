@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -9,18 +10,31 @@ from typing import Any, Literal
 import anyio
 from hypothesis import strategies as st
 
-from loopkit import Agent, LoopContext, ScriptedProvider, ToolCall, ToolLoopConfig, ToolRegistry, tool
+from loopkit import (
+    Agent,
+    LoopContext,
+    ModelBinding,
+    RetryPolicy,
+    ScriptedProvider,
+    ToolCall,
+    ToolLoopConfig,
+    ToolRegistry,
+    tool,
+)
 from loopkit.core.config import ApprovalContext, LoopAction, LoopDetectionConfig, StopContext, ToolDetection
 from loopkit.core.detection import DETECTORS
 from loopkit.errors import ProviderError
 from loopkit.messages import ChatResponse, StopReason, Usage
 from loopkit.outcomes import Approve, Continue, Deny, Modify, Respond, Stop, StopDecision, ToolApproval
 from loopkit.providers.protocol import ChatRequest
+from loopkit.providers.scripted import BreaksOff
 
 Kind = Literal[
     "echo", "thread", "boom", "refuse", "wait", "invalid", "broken", "cut", "unknown", "child", "sync_child", "pair"
 ]
+Stumble = Literal["", "busy", "breaks", "refuses", "dies"]
 PLAIN: tuple[Kind, ...] = ("echo", "thread", "boom", "refuse", "wait", "invalid", "broken", "cut", "unknown")
+STUMBLES: tuple[Stumble, ...] = ("", "", "busy", "busy", "breaks", "refuses", "dies")
 ANSWERS: tuple[ToolApproval | None, ...] = (
     Approve(),
     Deny("not that"),
@@ -29,6 +43,8 @@ ANSWERS: tuple[ToolApproval | None, ...] = (
     Respond("seven"),
     None,
 )
+
+AT_ONCE = RetryPolicy(base_delay=0.0)
 
 
 @dataclass(frozen=True)
@@ -42,7 +58,12 @@ class CallPlan:
 
 @dataclass(frozen=True)
 class Plan:
-    """A whole agent: what its model says turn by turn, then `last`; its settings; what its callbacks say."""
+    """A whole agent: what its model says turn by turn, then `last`; its settings; what its callbacks say.
+
+    Args:
+        stumbles: how requests of the primary fail, in order and then again; `dies` is no provider's error.
+        fallbacks: models that never stumble.
+    """
 
     turns: tuple[tuple[CallPlan, ...], ...]
     last: Literal["text", "error", "cut"] = "text"
@@ -54,6 +75,8 @@ class Plan:
     error_limit: int | None = None
     stops: tuple[Literal["go", "stop", "raise"], ...] = ()
     approvals: tuple[ToolApproval | Literal["raise"] | None, ...] = ()
+    stumbles: tuple[Stumble, ...] = ()
+    fallbacks: int = 0
 
 
 # ── random ones ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -78,6 +101,8 @@ def plans(depth: int = 2) -> st.SearchStrategy[Plan]:
         stops=st.just(()) | st.lists(st.sampled_from(["go", "go", "stop", "raise"]), max_size=4).map(tuple),
         approvals=st.just(())
         | st.lists(st.sampled_from([*ANSWERS, Approve(), None, "raise"]), min_size=1, max_size=4).map(tuple),
+        stumbles=st.just(()) | st.lists(st.sampled_from(STUMBLES), min_size=1, max_size=6).map(tuple),
+        fallbacks=st.integers(0, 2),
     )
 
 
@@ -99,7 +124,31 @@ def detections() -> st.SearchStrategy[LoopDetectionConfig]:
 
 def agent_of(plan: Plan) -> Agent:
     """The agent that a plan describes, its sub-agents included."""
-    return Agent(ScriptedProvider(_model(plan), usage=Usage(3, 2), chunk=2), tools=_tools(plan), config=_config(plan))
+    models = [
+        ScriptedProvider(script, usage=Usage(3, 2), chunk=2, model=f"model {place}")
+        for place, script in enumerate([_stumbling(plan), *[_model(plan)] * plan.fallbacks])
+    ]
+    fallbacks = tuple(ModelBinding(model, retry=AT_ONCE) for model in models[1:])
+    return Agent(ModelBinding(models[0], fallbacks=fallbacks, retry=AT_ONCE), tools=_tools(plan), config=_config(plan))
+
+
+def _stumbling(plan: Plan) -> Callable[[ChatRequest], ChatResponse | BreaksOff]:
+    answer = _model(plan)
+    stumbles = itertools.cycle(plan.stumbles or ("",))
+
+    def stumble(request: ChatRequest) -> ChatResponse | BreaksOff:
+        match next(stumbles):
+            case "busy":
+                raise ProviderError("busy", status=503, retry_after=0.0, retryable=True)
+            case "breaks":
+                return BreaksOff("half an answer", ProviderError("it broke", retryable=True), after=2)
+            case "refuses":
+                raise ProviderError("no", status=400)
+            case "dies":
+                raise ZeroDivisionError("a bug in the provider")
+        return answer(request)
+
+    return stumble
 
 
 def _model(plan: Plan) -> Callable[[ChatRequest], ChatResponse]:

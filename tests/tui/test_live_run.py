@@ -226,7 +226,7 @@ async def test_a_pause_that_is_asked_for_is_said_until_the_run_stands(tmp_path: 
         await waits(app, pilot)
         await pilot.press("p")
         assert "will pause at the next gate" in text_of(app, "#keys")
-        assert "will pause at the next gate" in text_of(app, "#now")
+        assert "your decision: slow  ‖ then pauses" in text_of(app, "#now")
         await pilot.press("a")
         await until(pilot, lambda: CallStatus.RUNNING in statuses(session))
         assert "running: waits for tool slow  ‖ will pause at the next gate" in text_of(app, "#now")

@@ -329,6 +329,7 @@ async def test_the_help_goes_to_its_end_to_its_top_and_to_the_marks(size: tuple[
         await until(pilot, lambda: " marks" in everything(app) and "◌" in everything(app), "the legend")
         await pilot.press("g")
         await until(pilot, lambda: "run the call that waits" in everything(app))
+        assert "…" not in text_of(app, "#keys-lines")
         await pilot.press("G")
         await until(pilot, lambda: "a recording" in everything(app))
 

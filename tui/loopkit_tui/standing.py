@@ -73,14 +73,11 @@ def now_spans(screen: RunScreen) -> tuple[list[Span], list[Span]]:
         words = status.waits_for.removeprefix("you: ") or "paused"
         return [(" ‖ ", "waiting"), (words, "waiting")], _keys("s", "step", "n", "next", "c", "continue")
     busy = status.waits_for or "the agent"
-    left: list[Span] = [(" ● ", "good"), (f"running: waits for {busy}", "plain"), *_will_pause(screen)]
-    moves = ("c", "don't pause") if screen.session.stands_next else ("p", "pause")
-    return left, _keys(*moves, "X", "stop")
-
-
-def _will_pause(screen: RunScreen) -> list[Span]:
+    left: list[Span] = [(" ● ", "good"), (f"running: waits for {busy}", "plain")]
     where = screen.session.stands_next
-    return [(f"  ‖ will pause {where}", "waiting")] if where else []
+    if not where:
+        return left, _keys("p", "pause", "X", "stop")
+    return [*left, (f"  ‖ will pause {where}", "waiting")], _keys("c", "don't", "X", "stop")
 
 
 def _deciding(screen: RunScreen, waits: int) -> tuple[list[Span], list[Span]]:
@@ -92,9 +89,9 @@ def _deciding(screen: RunScreen, waits: int) -> tuple[list[Span], list[Span]]:
         (" ◆ your decision: ", "waiting"),
         (one_line(one.name, 40), "heading"),
         (more, "muted"),
+        ("  ‖ then pauses" if screen.session.stands_next else "", "waiting"),
         ("  asked by ", "muted"),
         (path, "agent"),
-        *_will_pause(screen),
     ]
     if screen.decisions.chosen is None:
         return left, _keys("a", "show what waits")

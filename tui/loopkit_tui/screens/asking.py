@@ -129,7 +129,7 @@ class StopScreen(LineScreen):
     def __init__(self) -> None:
         beside = "what runs is interrupted at once, the recording stays whole"
         super().__init__(
-            "stop this run?", beside, "why? kept in the recording (may be empty)", "stop it", no="let it run"
+            "Stop this run?", beside, "why? kept in the recording (may be empty)", "stop it", no="let it run"
         )
 
 

@@ -14,15 +14,16 @@ from loopkit.debugger.rows import MARKS
 from loopkit_tui.commands import key_of
 from loopkit_tui.painting import fit
 from loopkit_tui.widgets.bars import Bar, KeyBar
-from loopkit_tui.widgets.document import DocumentView, Item, Words
+from loopkit_tui.widgets.document import DocumentView, Item, Labelled, Words
 
+_WIDE = 118
 _LEGEND = (
     ("✓ done", "good"),
     ("✗ error", "bad"),
     ("✎ edited or answered by a person", "person"),
     ("⊘ denied", "person"),
     ("◆ waits for you", "waiting"),
-    ("○ next", "muted"),
+    ("○ next, or left without an answer", "muted"),
     ("● running, or live", "plain"),
     ("⇢ sub-agent", "agent"),
     ("⚠ warning", "warning"),
@@ -58,10 +59,15 @@ class KeysScreen(ModalScreen[None]):
         self.query_one(KeyBar).show_keys([("j k", "move"), ("g G", "top, end"), ("m", "marks"), ("q", "close")])
 
     def _items(self) -> Iterator[Item]:
+        # without room for the names the words wrap; the palette says the names too
+        wide = self.app.size.width >= _WIDE
         for group, commands in groupby(self._commands, key=lambda command: command[0]):
             yield Words((f" {group}", "heading"))
             for _, keys, words, name in commands:
-                yield Words((f"   {keys:<18}", "key"), (fit(words, 62), "plain"), (f"  {name}", "muted"))
+                if wide:
+                    yield Words((f"   {keys:<18}", "key"), (fit(words, 66), "plain"), (f"  {name}", "muted"))
+                else:
+                    yield Labelled([(f"   {keys:<18}", "key")], words)
             yield Words()
         yield Words((" marks", "heading"))
         assert {mark for mark, _ in MARKS.values()} <= {words[0] for words, _ in _LEGEND}

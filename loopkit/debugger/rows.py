@@ -259,6 +259,15 @@ def _message(row: Row) -> RowText:
     return RowText(row.loop.level, "", "»", "message", words, f"by {one_line(fact.by, 40)}", "", "person")
 
 
+def _attempt_text(fact: e.ModelAttemptFailed) -> str:
+    then = ""
+    if fact.fallback:
+        then = ", the next model is asked"
+    elif fact.retry:
+        then = f", asked again after {fact.delay:.1f} s" if fact.delay else ", asked again"
+    return f"attempt {fact.attempt} failed{then}: {fact.failure.message}"
+
+
 def _note(row: Row) -> RowText:
     assert row.event is not None
     fact = row.event.fact
@@ -268,8 +277,8 @@ def _note(row: Row) -> RowText:
             words = f"stopped by {by}" + (f": {reason}" if reason else "")
         case e.StopCommanded(reason):
             words = "told to stop" + (f": {reason}" if reason else "")
-        case e.ModelAttemptFailed(attempt, failure, retry):
-            words = f"attempt {attempt} failed: {failure.message}" + (", retried" if retry else "")
+        case e.ModelAttemptFailed():
+            words = _attempt_text(fact)
             tone = "bad"
         case e.CallbackFailed(callback, failure):
             words = f"{callback} raised {failure.type_name}: {failure.message}"

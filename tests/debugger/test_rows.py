@@ -27,6 +27,8 @@ from tests.debugger.playbook import Playbook, outline, texts_of
 
 HOSTILE = "\x1b]52;c;aGk=\x07\n\r\t\x9b2J\u202e\u2028\u200b\ud800\U000e0041[/b][red]<img src=x>"
 
+BUSY = e.Failure("ProviderError", "busy", 503)
+
 
 def hostile_run() -> Playbook:
     """A run in which every text that comes from outside is hostile."""
@@ -133,6 +135,21 @@ def test_an_answer_that_never_came_is_named() -> None:
     book.say(e.ROOT, e.RunStopped("person"), e.ModelInterrupted("stopped", Message.assistant("half")))
     row = row_text(book.timeline.rows[1])
     assert (row.state, row.detail, row.tone) == ("interrupted: stopped", "half", "bad")
+
+
+@pytest.mark.parametrize(
+    ("fact", "words"),
+    [
+        (e.ModelAttemptFailed(1, BUSY), "attempt 1 failed: busy"),
+        (e.ModelAttemptFailed(1, BUSY, retry=True), "attempt 1 failed, asked again: busy"),
+        (e.ModelAttemptFailed(2, BUSY, retry=True, delay=1.26), "attempt 2 failed, asked again after 1.3 s: busy"),
+        (e.ModelAttemptFailed(3, BUSY, retry=True, fallback=True), "attempt 3 failed, the next model is asked: busy"),
+    ],
+)
+def test_a_failed_attempt_says_what_follows(fact: e.ModelAttemptFailed, words: str) -> None:
+    """spec/loop.md 8.3, 9.2"""
+    book = Playbook().say(e.ROOT, e.LoopStarted("a", ()), e.IterationStarted(), e.ModelRequested(1, 1, "f"), fact)
+    assert row_text(book.timeline.rows[-1]).detail == words
 
 
 @pytest.mark.parametrize(

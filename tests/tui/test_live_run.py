@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
+from loopkit import events as e
 from loopkit.agent import Agent
 from loopkit.debugger.nodes import CallStatus
 from loopkit.debugger.recorded import open_recording
@@ -52,6 +53,11 @@ async def waits(app: LoopkitApp, pilot: Pilot[Any], count: int = 1) -> None:
 
 def statuses(session: Session) -> list[CallStatus]:
     return [call.status for call in session.timeline.calls.values()]
+
+
+def who_stopped(folder: Path) -> list[str]:
+    events = open_recording(folder / "run.jsonl").events
+    return [event.fact.by for event in events if isinstance(event.fact, e.RunStopped)]
 
 
 async def test_it_stops_before_the_first_call_and_says_what_it_waits_for(tmp_path: Path) -> None:
@@ -268,6 +274,7 @@ async def test_quitting_a_live_run_asks_first(tmp_path: Path) -> None:
         await until(pilot, lambda: not app.is_running)
     assert app.close_sessions() == [str(tmp_path / "run.jsonl")]
     assert open_recording(tmp_path / "run.jsonl").timeline.ended
+    assert who_stopped(tmp_path) == ["person"]
 
 
 async def test_ctrl_c_ends_at_once_and_the_recording_is_whole(tmp_path: Path) -> None:
@@ -278,6 +285,7 @@ async def test_ctrl_c_ends_at_once_and_the_recording_is_whole(tmp_path: Path) ->
     app.close_sessions()
     assert app.return_code == 130
     assert open_recording(tmp_path / "run.jsonl").timeline.ended
+    assert who_stopped(tmp_path) == ["person"]
 
 
 @pytest.mark.parametrize("question", ["d", "w", "e", "X", "q", "A", "?", "/", "ctrl+p"])

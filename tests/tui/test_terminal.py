@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from loopkit import events as e
 from loopkit.debugger.recorded import open_recording
 from loopkit_tui.decisions import GRACE_SECONDS
 
@@ -135,7 +136,9 @@ def test_a_signal_gives_the_terminal_back_and_closes_the_recording(
     subprocess.run(["kill", f"-{signal}", str(terminal.child())], check=True)
     terminal.shows(f"left with {code}")
     assert terminal.modes() == "0000"
-    assert open_recording(recording).timeline.ended
+    run = open_recording(recording)
+    assert run.timeline.ended
+    assert [event.fact.by for event in run.events if isinstance(event.fact, e.RunStopped)] == ["caller"]
 
 
 def test_ctrl_c_gives_the_terminal_back_and_closes_the_recording(terminal: Terminal, tmp_path: Path) -> None:

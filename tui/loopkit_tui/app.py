@@ -191,6 +191,10 @@ class LoopkitApp(App[None]):
         self.exit(return_code=return_code)
 
     def action_leave_at_once(self) -> None:
+        for session in self.sessions:
+            if session.running:
+                # here a person stops it; where the app ends by itself, `close` stops it in the program's name
+                session.stop()
         self.exit(return_code=130)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:

@@ -284,7 +284,12 @@ class RunScreen(Screen[None]):
             return
         lines = [Passage("It is stopped when you leave. The recording is kept and stays whole.", tone="muted")]
         question = ConfirmScreen("This run is live. Stop it and leave?", lines, yes="stop and leave", no="stay")
-        self.app.push_screen(question, lambda yes: self._leave_run() if yes else None)
+        self.app.push_screen(question, self._stop_and_leave)
+
+    def _stop_and_leave(self, yes: bool | None) -> None:
+        if yes:
+            self.session.stop()
+            self._leave_run()
 
     def _leave_run(self) -> None:
         cast("LoopkitApp", self.app).leave_run(self.session)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from loopkit.debugger.display import json_text
 from loopkit.debugger.nodes import Row, RowKind
@@ -14,6 +14,7 @@ from loopkit_tui.walking import holds, is_agent, is_decision, is_error, is_itera
 from loopkit_tui.widgets.virtual_list import VirtualList
 
 if TYPE_CHECKING:
+    from loopkit_tui.app import LoopkitApp
     from loopkit_tui.screens.run import RunScreen
 
     _Do = Callable[[RunScreen], None]
@@ -203,7 +204,7 @@ def _leave(screen: RunScreen) -> None:
 
 
 def _quit_at_once(screen: RunScreen) -> None:
-    screen.app.exit(return_code=130)
+    cast("LoopkitApp", screen.app).action_leave_at_once()
 
 
 def _keys(screen: RunScreen) -> None:

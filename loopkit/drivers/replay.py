@@ -14,7 +14,7 @@ import anyio
 from loopkit import events as e
 from loopkit.core.config import ApprovalContext, StopContext
 from loopkit.core.loop import LoopCore
-from loopkit.core.state import AskDecision, AskStopCondition, CallPhase, LoopState, Phase, RunTool
+from loopkit.core.state import AskDecision, AskStopCondition, CallModel, CallPhase, LoopState, Phase, RunTool
 from loopkit.drivers.divergence import Divergence, what_drifted
 from loopkit.drivers.facts import failure_of, verdict_on
 from loopkit.drivers.live_tools import replay_with_live_tools
@@ -250,6 +250,8 @@ def _expected(state: LoopState, event: Event) -> bool:
     match event.fact:
         case e.ModelInterrupted():
             return state.phase is Phase.MODEL
+        case e.ModelAttemptFailed(attempt):
+            return CallModel(event.iteration, attempt) in state.wants
         case e.ToolAbandoned(call):
             running = state.call_state(call)
             return running is not None and running.phase is CallPhase.RUNNING

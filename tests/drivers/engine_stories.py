@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from loopkit import LoopAction, LoopDetectionConfig, ScriptedProvider, Stop, ToolCall, ToolLoopConfig, tool, tool_loop
+from loopkit import (
+    LoopAction,
+    LoopDetectionConfig,
+    ModelBinding,
+    ProviderError,
+    RetryPolicy,
+    ScriptedProvider,
+    Stop,
+    ToolCall,
+    ToolLoopConfig,
+    tool,
+    tool_loop,
+)
 from loopkit.core.detection import DETECTORS
 from loopkit.outcomes import Continue, Deny, Modify
+from loopkit.providers.scripted import BreaksOff
 from loopkit.tools.registry import ToolRegistry
 
 
@@ -46,15 +59,23 @@ class Story:
 
     script: tuple[object, ...]
     config: ToolLoopConfig = field(default_factory=ToolLoopConfig)
+    fallback: tuple[object, ...] = ()
 
-    def provider(self) -> ScriptedProvider:
-        return ScriptedProvider(self.script, chunk=3)  # type: ignore[arg-type]  # a tuple of answers of every kind
+    def provider(self) -> ModelBinding:
+        fallbacks = (_at_once(self.fallback),) if self.fallback else ()
+        return replace(_at_once(self.script), fallbacks=fallbacks)
+
+
+def _at_once(script: tuple[object, ...]) -> ModelBinding:
+    provider = ScriptedProvider(script, chunk=3)  # type: ignore[arg-type]  # a tuple of answers of every kind
+    return ModelBinding(provider, retry=RetryPolicy(base_delay=0.0))
 
 
 def _deny_shouting(call: ToolCall) -> Deny | Modify:
     return Deny("be quiet") if call.name == "shout" else Modify({"a": 40, "b": 2})
 
 
+_BUSY = ProviderError("busy", status=503, retryable=True)
 _ADD = ToolCall("c1", "add", {"a": 1, "b": 2})
 STORIES: dict[str, Callable[[], Story]] = {
     "a final answer": lambda: Story(("hello",)),
@@ -86,6 +107,9 @@ STORIES: dict[str, Callable[[], Story]] = {
     "a stop condition": lambda: Story(
         (_ADD, "done"),
         ToolLoopConfig(stop_when=lambda context: Stop("enough") if context.tool_calls_executed else Continue()),
+    ),
+    "retries and a fallback": lambda: Story(
+        (BreaksOff("half", _BUSY), _ADD, _BUSY, _BUSY, _BUSY), fallback=(_BUSY, "done")
     ),
     "no time at all": lambda: Story(("never",), ToolLoopConfig(timeout=0)),
     "one after another": lambda: Story(

@@ -320,6 +320,20 @@ async def test_recorded_retries_and_fallbacks_replay_the_same_without_waiting(tm
         assert time.monotonic() - began < 10
 
 
+async def test_a_failed_attempt_that_nobody_made_is_a_difference(tmp_path: Path) -> None:
+    """DESIGN §4"""
+    path = tmp_path / "run.jsonl"
+    await Agent(binding(BUSY, "done")).run("go", recorder=Recorder(path))
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    place = next(n for n, line in enumerate(lines) if "ModelAttemptFailed" in line)
+    assert '"attempt":1' in lines[place]
+    lines[place] = lines[place].replace('"attempt":1', '"attempt":2')
+    path.write_text("".join(lines), encoding="utf-8")
+    report = replay(path)
+    assert report.divergence is not None
+    assert report.divergence.what == "today's loop does not ask for this"
+
+
 async def test_a_fallback_that_was_not_recorded_is_a_difference(tmp_path: Path) -> None:
     """DESIGN §4"""
     path = tmp_path / "run.jsonl"

@@ -16,11 +16,11 @@ MOST_CHARACTERS = 1_000_000
 def output_of(result: CallToolResult) -> ToolOutput:
     """Return a server's answer as a handler's.
 
-    A server that gives structured content repeats it as text; where it does not, its JSON is the text. Pictures, sounds
-    and files are described, not given.
+    A server that gives structured content repeats it as content, pictures included; only where it does not, its JSON is
+    the text. Pictures, sounds and files are described, not given.
     """
     words = [_words(block) for block in result.content]
-    if result.structured_content is not None and not any(block.type == "text" for block in result.content):
+    if result.structured_content is not None and not words:
         words.append(output_text(result.structured_content)[0])
     text = "\n".join(words)
     if not text and result.is_error:
@@ -55,4 +55,4 @@ def _resource_words(resource: TextResourceContents | BlobResourceContents) -> st
 
 
 def _size(base64_text: str) -> str:
-    return f"{len(base64_text) * 3 // 4} bytes"
+    return f"{len(base64_text.rstrip('=')) * 3 // 4} bytes"

@@ -22,6 +22,7 @@ from textual.message import Message
 from textual.screen import Screen
 
 from loopkit.debugger.display import one_line
+from loopkit.debugger.rows import failure_text
 from loopkit.debugger.session import Session
 from loopkit.debugger.targets import recordings_folder
 from loopkit.errors import UserError
@@ -141,7 +142,7 @@ class LoopkitApp(App[None]):
             except UserError as error:
                 self.post_message(self.NotOpened(one_line(str(error), 400)))
             except Exception as error:  # noqa: BLE001  # whatever an agent's own code raises, the screen says it
-                self.post_message(self.NotOpened(one_line(f"{type(error).__name__}: {error}", 400)))
+                self.post_message(self.NotOpened(failure_text(type(error).__name__, str(error))))
 
         threading.Thread(target=work, name="opening", daemon=True).start()
 

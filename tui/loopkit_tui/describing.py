@@ -119,7 +119,7 @@ def _answer(iteration: IterationNode, around: Surroundings, folded: Folds) -> It
         return
     if message.reasoning:
         closed = folded("reasoning", len(message.reasoning) > 400)
-        size = f"{len(message.reasoning):,} characters"
+        size = count_text(len(message.reasoning), "character")
         yield Words()
         yield Words(("▸ " if closed else "▾ ", "key"), ("reasoning  ", "heading"), (size, "muted"), key="reasoning")
         if not closed:

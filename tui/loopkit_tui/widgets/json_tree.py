@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Self, TypeAlias
 
 from loopkit.debugger.display import json_text, one_line
+from loopkit.debugger.rows import count_text
 from loopkit_tui.widgets.document import Item, Passage, Words
 
 Folds: TypeAlias = Callable[[str, bool], bool]
@@ -108,7 +109,9 @@ def _string(label: tuple[str, str], value: str, key: str, folded: Folds, indent:
         return
     closed = folded(key, len(value) > _LONG_TEXT)
     lines = value.count("\n") + 1
-    size = f"{lines:,} lines, {len(value):,} characters" if lines > 1 else f"{len(value):,} characters"
+    size = count_text(len(value), "character")
+    if lines > 1:
+        size = f"{count_text(lines, 'line')}, {size}"
     mark = "▸ " if closed else "▾ "
     beside = (one_line(value, 24), "string") if closed else (size, "muted")
     yield Words((space, "plain"), (mark, "key"), label, beside, key=key)

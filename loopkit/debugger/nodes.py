@@ -135,7 +135,7 @@ class IterationNode:
 
     @property
     def seconds(self) -> float | None:
-        """How long the model took, or None."""
+        """How long the answer took, attempts that failed and the waits between them included, or None."""
         if self.requested_at is None or self.replied_at is None:
             return None
         return self.replied_at - self.requested_at

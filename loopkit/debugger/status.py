@@ -178,7 +178,8 @@ def waits_for(timeline: Timeline) -> str:
         if running:
             return f"tool {one_line(running[0].name, 40)}" + (f" (+{len(running) - 1})" if len(running) > 1 else "")
         if loop.iterations and loop.iterations[-1].replied_at is None:
-            return f"the model ({agents_text(loop)})"
+            failed = len(loop.iterations[-1].attempts)
+            return f"the model ({agents_text(loop)})" + (f", attempt {failed + 1}" if failed else "")
     return ""
 
 

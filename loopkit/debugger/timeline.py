@@ -133,7 +133,8 @@ class Timeline:
 
     def _model_requested(self, event: e.Event, fact: e.ModelRequested) -> None:
         iteration = self._iteration(event)
-        iteration.requested_at = event.t
+        if iteration.requested_at is None:
+            iteration.requested_at = event.t
         iteration.message_count = fact.message_count
         iteration.fingerprint = fact.fingerprint
 

@@ -10,6 +10,7 @@ from loopkit import events as e
 from loopkit.debugger.display import visible
 from loopkit.debugger.nodes import CallStatus, LoopNode, RowKind
 from loopkit.debugger.rows import MARKS, reason_text, row_text, seconds_text, tokens_text
+from loopkit.debugger.status import waits_for
 from loopkit.debugger.timeline import Timeline
 from loopkit.messages import Message, Refusal, ToolCall, Usage
 from loopkit.outcomes import (
@@ -150,6 +151,17 @@ def test_a_failed_attempt_says_what_follows(fact: e.ModelAttemptFailed, words: s
     """spec/loop.md 8.3, 9.2"""
     book = Playbook().say(e.ROOT, e.LoopStarted("a", ()), e.IterationStarted(), e.ModelRequested(1, 1, "f"), fact)
     assert row_text(book.timeline.rows[-1]).detail == words
+
+
+def test_the_time_of_an_answer_begins_with_its_first_attempt() -> None:
+    """spec/loop.md 9.2: what failed before it and the waits are part of what it took."""
+    book = Playbook().say(e.ROOT, e.LoopStarted("a", ()), e.IterationStarted())
+    book.say(e.ROOT, e.ModelRequested(1, 1, "f"), t=1.0)
+    book.say(e.ROOT, e.ModelAttemptFailed(1, BUSY, retry=True, delay=4.0), e.ModelRequested(2, 1, "f"), t=2.0)
+    assert waits_for(book.timeline) == "the model (a), attempt 2"
+    book.say(e.ROOT, e.ModelReplied(Message.assistant("done")), t=8.0)
+    assert book.timeline.root is not None
+    assert book.timeline.root.iterations[0].seconds == 7.0
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterable
 from functools import partial
@@ -24,7 +25,7 @@ from loopkit_tui.screens.keys import KeysScreen
 from loopkit_tui.widgets.bars import Bar, KeyBar, RegionTitle
 from loopkit_tui.widgets.virtual_list import VirtualList
 
-_COLUMNS = (("when", 13), ("file", 21), ("agent", 16), ("model", 15), ("it", 4), ("calls", 6), ("tok", 8))
+_COLUMNS = (("when", 13), ("file", 21), ("agent", 15), ("model", 13), ("it", 4), ("calls", 6), ("tok", 8))
 # a narrow list names the file of the line under the cursor only, in the line below it
 _NARROW_WITHOUT = ("file", "model", "calls")
 _NARROW_CELLS = 100
@@ -90,7 +91,7 @@ def _run_spans(run: RunSummary, width: int) -> list[Span]:
     good = run.outcome in ("complete", "stop_condition")
     counts = ((run.errors, "✗", "bad"), (run.warnings, "⚠", "warning"), (run.edited, "✎", "person"))
     marks = [(f" {mark} {number}", tone) for number, mark, tone in (*counts, (run.denied, "⊘", "person")) if number]
-    taken = 4 + sum(cells for _, cells in _columns(width)) + sum(cell_len(mark) for mark, _ in marks)
+    taken = 5 + sum(cells for _, cells in _columns(width)) + sum(cell_len(mark) for mark, _ in marks)
     good = run.outcome in ("complete", "stop_condition")
     spans.append((cut(one_line(run.outcome_text, 200), width - taken - 1) + " ", "good" if good else "warning"))
     return [*spans, *marks]
@@ -221,7 +222,7 @@ class HomeScreen(Screen[None]):
         self.query_one("#columns", Bar).show([(column_titles(self.size.width), "muted")])
         run = self.runs.chosen
         if run is None:
-            about: list[Span] = [(f" recordings are kept in the folder {visible(str(self._folder))}", "muted")]
+            about: list[Span] = [(f" recordings are kept in the folder {visible(str(self._folder))}{os.sep}", "muted")]
         elif run.damaged is not None:
             about = [(" ✗ ", "bad"), (one_line(run.damaged, 300), "bad")]
         else:

@@ -149,6 +149,19 @@ def test_ctrl_c_gives_the_terminal_back_and_closes_the_recording(terminal: Termi
     assert open_recording(recording).timeline.ended
 
 
+def test_a_model_that_can_not_be_used_is_one_line_after_the_screen(terminal: Terminal, tmp_path: Path) -> None:
+    """The issue: a server that refuses is one clear line with what to do, exit 2."""
+    script = tmp_path / "live.py"
+    refused = 'careful_agent([ProviderError("no such model: name another one")])'
+    imports = "from loopkit.errors import ProviderError\n"
+    script.write_text(imports + LIVE.replace("careful_agent()", refused))
+    terminal.run(sys.executable, str(script), str(tmp_path / "run.jsonl"))
+    terminal.shows("failed: no such model: name another one")
+    terminal.type("q")
+    terminal.shows("loopkit: no such model: name another one", "left with 2")
+    assert terminal.modes() == "0000"
+
+
 def test_a_closed_terminal_ends_the_process_with_a_whole_recording(tmp_path: Path) -> None:
     """spec/faults.md e14"""
     terminal = Terminal(tmp_path)

@@ -282,7 +282,9 @@ class RunScreen(Screen[None]):
         if not self.steers:
             self._leave_run()
             return
-        lines = [Passage("It is stopped when you leave. The recording is kept and stays whole.", tone="muted")]
+        lines = [
+            Passage("It is stopped when you leave. The recording is kept and stays whole.", indent=0, tone="muted")
+        ]
         question = ConfirmScreen("This run is live. Stop it and leave?", lines, yes="stop and leave", no="stay")
         self.app.push_screen(question, self._stop_and_leave)
 

@@ -25,6 +25,8 @@ from loopkit import (
 )
 from loopkit import events as e
 from loopkit.drivers import asking_model
+from loopkit.drivers.run import Run, new_header
+from loopkit.drivers.tool_loop import run_root
 from loopkit.outcomes import Cancelled, Timeout
 from loopkit.providers.scripted import BreaksOff
 from tests.drivers.stage import Stage, ask, in_a_thread
@@ -81,6 +83,15 @@ async def test_what_may_succeed_later_is_asked_again_and_recorded(slept: list[fl
     assert 0.5 <= slept[0] <= 1.0 <= slept[1] <= 2.0
     assert [fact.attempt for fact in stage.all_of(e.ModelRequested)] == [1, 2, 3]
     assert len({fact.fingerprint for fact in stage.all_of(e.ModelRequested)}) == 1
+
+
+async def test_the_random_part_of_a_wait_comes_through_the_driver(slept: list[float]) -> None:
+    """9.2"""
+    run = Run(new_header(), jitter=lambda: 1.0)
+    patient = ProviderError("busy", status=429, retry_after=2.5, retryable=True)
+    model = binding(BUSY, patient, "done", retry=RetryPolicy(base_delay=0.5))
+    await run_root(run, Agent(model).parts("go"))
+    assert slept == [0.5, 2.5]
 
 
 async def test_a_refusal_that_would_come_again_is_raised_at_once() -> None:

@@ -6,6 +6,7 @@ counts as loop time. A replay takes each attempt's outcome from the recording, s
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from anyio import get_cancelled_exc_class, sleep
@@ -15,9 +16,10 @@ from loopkit.core.state import CallModel, LoopState
 from loopkit.drivers.cancelling import cancelled_by_whoever_waits
 from loopkit.drivers.facts import failure_of, verdict_on
 from loopkit.errors import ProviderError
-from loopkit.messages import ChatResponse, JSONObject
+from loopkit.messages import ChatResponse, JSONObject, Message, Part, ToolCall
 from loopkit.providers.binding import BoundModel
 from loopkit.providers.protocol import ChatRequest, Delta
+from loopkit.tools.checks import json_problem
 
 if TYPE_CHECKING:
     from loopkit.drivers.loop_driver import LoopDriver
@@ -92,17 +94,35 @@ def _what_follows(driver: LoopDriver, attempt: int, model: BoundModel, error: Ba
 def _reply(
     driver: LoopDriver, response: ChatResponse, pieces: tuple[float, ...], fallback: str | None
 ) -> e.ModelReplied:
-    verdicts = tuple(
-        e.CallVerdict() if call.raw_arguments is not None else verdict_on(driver.registry, call.name, call.arguments)
-        for call in response.tool_calls
-    )
+    parts: list[Part] = []
+    verdicts: list[e.CallVerdict] = []
+    for part in response.parts:
+        if isinstance(part, ToolCall):
+            call, verdict = _checked(driver, part)
+            parts.append(call)
+            verdicts.append(verdict)
+        else:
+            parts.append(part)
     return e.ModelReplied(
-        response.message,
+        Message("assistant", tuple(parts)),
         response.usage,
         response.stop_reason,
         response.raw_stop_reason,
         response.model or fallback,
         response.request_id,
-        verdicts,
+        tuple(verdicts),
         pieces,
     )
+
+
+def _checked(driver: LoopDriver, call: ToolCall) -> tuple[ToolCall, e.CallVerdict]:
+    """Return a call as a recording can hold it, with its schema check; what is no JSON is kept as text (9.1)."""
+    if call.raw_arguments is not None:
+        return call, e.CallVerdict()
+    verdict = verdict_on(driver.registry, call.name, call.arguments)
+    if not verdict.problems and call.name in driver.registry:
+        return call, verdict
+    problem = json_problem(dict(call.arguments))
+    if problem is None:
+        return call, verdict
+    return replace(call, arguments={}, raw_arguments=repr(call.arguments), problem=str(problem)), e.CallVerdict()

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import threading
+from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 
-from loopkit import LoopContext, ToolOutput, tool
+from loopkit import LoopContext, Recorder, ScriptedProvider, ToolOutput, ToolRegistry, replay, tool, tool_loop
 from loopkit import events as e
 from loopkit.messages import ToolCall
 from loopkit.outcomes import Approve, Complete, Modify
+from loopkit.recording.check import check_recording
 from tests.drivers.stage import Stage, agent, ask, in_a_thread
 
 pytestmark = pytest.mark.anyio
@@ -269,3 +271,14 @@ async def test_what_handlers_do_runs_at_once_only_when_allowed() -> None:
     most.clear()
     await agent(calls, "done", tools=[work], parallel_tool_execution=False).run("go")
     assert max(most) == 1
+
+
+async def test_arguments_that_are_no_json_are_kept_as_text_and_never_run(tmp_path: Path) -> None:
+    """Rule 9.1: a scripted model's NaN must not break the recording."""
+    path = tmp_path / "run.jsonl"
+    odd = [ToolCall("c1", "nope", {"x": float("nan")}), ToolCall("c2", "nope", {"x": [float("inf")]})]
+    result = await tool_loop(ScriptedProvider([odd, "done"]), ToolRegistry([]), "go", recorder=Recorder(path))
+    assert result.text == "done"
+    assert [message.tool_results[0].is_error for message in result.messages if message.tool_results] == [True, True]
+    assert check_recording(path) == []
+    assert replay(path).same

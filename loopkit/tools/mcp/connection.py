@@ -21,6 +21,7 @@ from loopkit.errors import ToolError, ToolServerError
 from loopkit.messages import JSON, ToolOutput
 from loopkit.tools.mcp.endpoint import CONNECTION_CLOSED, Endpoint, Streams, failure_words
 from loopkit.tools.mcp.listing import ListedTool, Listing, listed
+from loopkit.tools.mcp.program import LineTooLong
 from loopkit.tools.mcp.results import output_of
 from loopkit.tools.mcp.stderr import KeptStderr, one_line
 
@@ -150,7 +151,7 @@ class Connection:
         async with seen:
             async for item in received:
                 if isinstance(item, Exception):
-                    self._strange = _line_of(item)
+                    self._strange = _strangeness(item)
                     continue
                 with suppress(anyio.BrokenResourceError):
                     await seen.send(item)
@@ -183,7 +184,7 @@ class Connection:
         stderr = self._stderr.words()
         parts = [words]
         if self._strange:
-            parts.append(f"its output is not only MCP, it wrote: {self._strange}")
+            parts.append(self._strange)
         if stderr:
             parts.append(f"its stderr ends with: {stderr}")
         return "; ".join(parts)
@@ -229,11 +230,14 @@ async def _all_tools(client: Client) -> list[ListedTool]:
     raise ToolServerError(f"its list of tools has no end ({len(tools)} so far)")
 
 
-def _line_of(error: Any) -> str:
-    """The line that could not be read as a message."""
+def _strangeness(error: Any) -> str:
+    """Say what a server wrote that could not be read as a message."""
+    if isinstance(error, LineTooLong):
+        return f"it wrote {error}"
     errors: Any = getattr(error, "errors", list)()
     line = errors[0].get("input") if errors else None
-    return repr(one_line(line, 80)) if isinstance(line, str) else type(error).__name__
+    words = repr(one_line(line, 80)) if isinstance(line, str) else type(error).__name__
+    return f"its output is not only MCP, it wrote: {words}"
 
 
 def _end_all() -> None:

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
 from loopkit.errors import ToolServerError
+from loopkit.tools.mcp.program import running
 from loopkit.tools.mcp.stderr import KeptStderr, one_line
 
 # what the `mcp` package receives from and sends to
@@ -55,24 +56,13 @@ class Endpoint:
         Raises:
             OSError: the program can't be started.
         """
-        async with self._started(stderr) if self.command else self._addressed() as streams:
-            yield streams
-
-    @asynccontextmanager
-    async def _started(self, stderr: KeptStderr) -> AsyncIterator[Streams]:
-        from mcp import StdioServerParameters  # noqa: PLC0415  # the extra, at its first use
-        from mcp.client.stdio import stdio_client  # noqa: PLC0415  # the same
-
-        parameters = StdioServerParameters(
-            command=self.command[0],
-            args=list(self.command[1:]),
-            env=dict(self.env),
-            cwd=self.cwd,
-            encoding_error_handler="replace",
-        )
-        async with stdio_client(parameters, errlog=stderr.writing) as streams:
+        if self.command:
+            async with running(self.command, self.env, self.cwd, stderr) as streams:
+                yield streams
+        else:
             stderr.let_go()
-            yield streams
+            async with self._addressed() as streams:
+                yield streams
 
     @asynccontextmanager
     async def _addressed(self) -> AsyncIterator[Streams]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -43,3 +44,9 @@ async def until_it_is(so: Callable[[], bool]) -> None:
     with anyio.fail_after(10):
         while not so():  # noqa: ASYNC110  # there is no event to wait for
             await anyio.sleep(0.01)
+
+
+def has_ended(pid: int) -> bool:
+    """Say whether a process is gone, or only waits to be buried by whoever adopted it."""
+    state = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False).stdout
+    return state.strip() == "" or state.startswith("Z")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import sys
 import threading
 import time
@@ -19,7 +20,7 @@ from loopkit.errors import AgentBuildError, ToolError, ToolServerError
 from loopkit.messages import ToolOutput
 from loopkit.tools.mcp import MCPServer, MCPTool
 from loopkit.tools.registry import ToolRegistry
-from tests.tools.mcp.kitchen import COMMAND, by_name, entry, odd, text_of, until_it_is
+from tests.tools.mcp.kitchen import COMMAND, by_name, entry, has_ended, odd, text_of, until_it_is
 
 pytestmark = pytest.mark.anyio
 
@@ -98,6 +99,17 @@ def test_without_the_extra_the_command_to_install_it_is_named(monkeypatch: pytes
 def test_a_server_that_is_described_wrongly_is_refused_at_once(options: dict[str, Any], words: str) -> None:
     with pytest.raises(AgentBuildError, match=re.escape(words)):
         MCPServer(**options)
+
+
+def test_a_program_that_will_not_end_is_killed_with_its_children(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("loopkit.tools.mcp.program.SECONDS_TO_TAKE_A_HINT", 0.2)
+    line = f"trap '' TERM; sleep 600 & echo $! > '{tmp_path}/child'; {shlex.join(COMMAND)}; wait"
+    server = MCPServer(["sh", "-c", line])
+    assert server.tools() != []
+    server.close()
+    assert has_ended(int(tmp_path.joinpath("child").read_text()))
 
 
 # ── what it lists ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -206,6 +218,12 @@ async def test_a_huge_answer_is_cut_and_says_so(tools: dict[str, MCPTool]) -> No
     answer = await text_of(tools["long"], characters=3_000_000)
     assert len(answer) < 1_000_100
     assert answer.endswith("[the answer was 3000000 characters long; the last 2000000 are left out]")
+
+
+async def test_a_line_without_end_breaks_the_connection_not_the_memory(tools: dict[str, MCPTool]) -> None:
+    with pytest.raises(ToolError, match="it wrote a line of more than 33554432 bytes"):
+        await tools["long"](characters=100_000_000)
+    assert await text_of(tools["echo"], text="fine") == "fine"
 
 
 async def test_half_a_character_is_refused_before_it_breaks_the_connection(tools: dict[str, MCPTool]) -> None:

@@ -14,7 +14,7 @@ import pytest
 from loopkit.errors import ToolError, ToolServerError
 from loopkit.messages import ToolOutput
 from loopkit.tools.mcp import MCPServer, MCPTool
-from tests.tools.mcp.kitchen import COMMAND, by_name, text_of, until_it_is
+from tests.tools.mcp.kitchen import COMMAND, by_name, has_ended, text_of, until_it_is
 
 pytestmark = pytest.mark.anyio
 
@@ -205,7 +205,6 @@ print(anyio.run(process).content.split()[0])
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=30, check=False
     )
-    pid = int(done.stdout)
-    assert not Path(f"/proc/{pid}").exists()
+    assert has_ended(int(done.stdout))
     assert done.returncode == (1 if ending else 0)
     assert done.stderr.splitlines()[-1:] == (["KeyError: 'x'"] if ending else [])

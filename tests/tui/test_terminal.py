@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -185,4 +186,42 @@ def test_an_exception_in_the_interface_gives_the_terminal_back(terminal: Termina
     terminal.type("?")
     terminal.shows("left with 1")
     assert terminal.modes() == "0000"
+    assert open_recording(recording).timeline.ended
+
+
+SLEEPS = """
+import subprocess, sys
+from pathlib import Path
+from loopkit import Agent, ScriptedProvider, ToolCall, tool
+from loopkit.debugger.session import Session
+from loopkit_tui.app import main
+
+@tool
+def wait_for_process() -> str:
+    "Run a process that takes long."
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(120)"])
+    Path(sys.argv[2]).write_text(str(child.pid))
+    child.wait()
+    return "done"
+
+agent = Agent(ScriptedProvider([ToolCall("c1", "wait_for_process")]), tools=[wait_for_process])
+sys.exit(main(session=Session.start(agent, "Wait.", record=Path(sys.argv[1]))))
+"""
+
+
+@pytest.mark.parametrize("signal_name", ["TERM", "HUP"])
+def test_processes_that_a_tool_started_end_with_an_interrupted_run(
+    terminal: Terminal, tmp_path: Path, signal_name: str
+) -> None:
+    """A thread can't be interrupted, but what it waits for can be ended."""
+    script, recording, number = tmp_path / "live.py", tmp_path / "run.jsonl", tmp_path / "pid"
+    script.write_text(SLEEPS)
+    terminal.run(sys.executable, str(script), str(recording), str(number))
+    terminal.shows("your decision")
+    time.sleep(GRACE_SECONDS)
+    terminal.type("a")
+    terminal.until(lambda: number.exists() and bool(number.read_text()), "the tool's process")
+    os.kill(terminal.child(), getattr(signal, f"SIG{signal_name}"))
+    terminal.shows("left with")
+    terminal.until(lambda: not Path(f"/proc/{number.read_text()}").exists(), "the end of the tool's process")
     assert open_recording(recording).timeline.ended

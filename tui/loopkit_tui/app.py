@@ -21,7 +21,8 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.screen import Screen
 
-from loopkit.debugger.display import one_line
+from loopkit.debugger.children import end_child_processes
+from loopkit.debugger.display import one_line, visible
 from loopkit.debugger.rows import failure_text
 from loopkit.debugger.session import Session
 from loopkit.debugger.targets import recordings_folder
@@ -34,6 +35,7 @@ from loopkit_tui.screens.run import RunScreen
 from loopkit_tui.themes import DARK, LIGHT, THEMES
 
 SECONDS_WITHOUT_TERMINAL = 1.0
+LONGEST_ERROR = 600
 ENDED_WITH_ERROR = 2
 _ENDING_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 
@@ -76,6 +78,7 @@ class LoopkitApp(App[None]):
         self.theme = LIGHT.name if os.environ.get("LOOPKIT_THEME") == "light" else DARK.name
         self.folder = folder or recordings_folder()
         self.sessions: list[Session] = []
+        self.interrupted = False
         self._session = session
         self._start = start
         self._starts_with_run = session is not None or start is not None
@@ -115,7 +118,7 @@ class LoopkitApp(App[None]):
 
     def _close(self, session: Session) -> None:
         """Close a run; until that is done, the app's end closes it too."""
-        session.close()
+        self._close_session(session)
         with suppress(ValueError):
             self.sessions.remove(session)
 
@@ -125,8 +128,12 @@ class LoopkitApp(App[None]):
         with suppress(IndexError):
             while True:
                 # a thread that ends the process may do the same at the same time
-                self.sessions.pop().close()
+                self._close_session(self.sessions.pop())
         return paths
+
+    def _close_session(self, session: Session) -> None:
+        self.interrupted = self.interrupted or session.running or session.status().state == "stopped"
+        session.close()
 
     # ── opening ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -185,6 +192,8 @@ class LoopkitApp(App[None]):
 
         def end_for_certain() -> None:
             self.close_sessions()
+            if self.interrupted:
+                end_child_processes()
             time.sleep(SECONDS_WITHOUT_TERMINAL)
             os._exit(return_code)
 
@@ -237,10 +246,13 @@ def main(target: str | None = None, task: str | None = None, *, session: Session
     finally:
         errors = [shown.error for shown in app.sessions if shown.error]
         paths = app.close_sessions()
+        if app.interrupted:
+            # what tools of a run that was cut short have started; a run that came to its end may leave servers behind
+            end_child_processes()
     for path in paths:
-        sys.stdout.write(f"recorded in {path}\n")
+        sys.stdout.write(f"recorded in {visible(path)}\n")
     for error in errors:
-        sys.stderr.write(f"loopkit: {error}\n")
+        sys.stderr.write(f"loopkit: {one_line(error, LONGEST_ERROR)}\n")
     return app.return_code or (ENDED_WITH_ERROR if errors else 0)
 
 

@@ -172,7 +172,7 @@ class Connection:
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             raise self._broken() from None
         except Exception as error:  # noqa: BLE001  # whatever a server makes the `mcp` package raise
-            raise ToolError(f"{self.label}: its answer can't be used ({failure_words(error)})") from None
+            raise ToolError(f"{self.label}: the answer can't be used: {failure_words(error)}") from None
 
     def _broken(self) -> ToolError:
         self._lost = True

@@ -37,7 +37,7 @@ class Endpoint:
 
     command: tuple[str, ...] = ()
     url: str = ""
-    env: Mapping[str, str] = field(default_factory=dict)
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
     cwd: Path | None = None
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
 
@@ -88,8 +88,6 @@ class Endpoint:
             return "it ended before it had listed its tools"
         if type(error).__name__ == "ConnectError":
             return "nothing answers at its address"
-        if type(error).__name__ == "ValidationError":
-            return f"what it answers is not MCP ({_first_problem(error)})"
         return failure_words(error)
 
     def _start_failure(self, error: OSError) -> str:
@@ -107,17 +105,19 @@ def innermost(error: BaseException) -> BaseException:
     return error
 
 
+def failure_words(error: BaseException) -> str:
+    """Return an exception of the `mcp` package on one line; its first says enough."""
+    if type(error).__name__ == "ValidationError":
+        return f"what it answers is not MCP ({_first_problem(error)})"
+    first, _, _ = str(error).strip().partition("\n")
+    words = one_line(first, _LONGEST_WORDS)
+    if isinstance(getattr(error, "code", None), int) or (words and isinstance(error, RuntimeError)):
+        return words
+    return f"{type(error).__name__}: {words}" if words else type(error).__name__
+
+
 def _first_problem(error: Any) -> str:
     """Say where pydantic found something else than the protocol asks for."""
     first = error.errors()[0]
     place = ".".join(map(str, first["loc"])) or "all of it"
     return one_line(f"{place}: {first['msg']}", _LONGEST_WORDS)
-
-
-def failure_words(error: BaseException) -> str:
-    """Return an exception of the `mcp` package on one line."""
-    code: Any = getattr(error, "code", None)
-    words = one_line(str(error), _LONGEST_WORDS)
-    if isinstance(code, int):
-        return words
-    return f"{type(error).__name__}: {words}" if words else type(error).__name__

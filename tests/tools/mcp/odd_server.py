@@ -1,4 +1,7 @@
-"""A server that says what it is told to: its list of tools is the JSON on its command line."""
+"""A server that says what it is told to: its list of tools is the JSON on its command line.
+
+A tool whose name is JSON answers with that.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,8 @@ def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
         case "tools/list":
             result = LISTED
         case "tools/call":
+            if params["name"].startswith("{"):
+                return dict(json.loads(params["name"]))
             result = {"content": [{"type": "text", "text": f"{params['name']} was called"}]}
         case _:
             return {"error": {"code": -32601, "message": "unknown"}}

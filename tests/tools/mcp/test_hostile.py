@@ -226,6 +226,27 @@ async def test_a_line_without_end_breaks_the_connection_not_the_memory(tools: di
     assert await text_of(tools["echo"], text="fine") == "fine"
 
 
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (
+            {"result": {"contents": 7}},
+            "odd: the answer can't be used: what it answers is not MCP (content: Field required)",
+        ),
+        ({"result": {"content": [{"type": "smell"}]}}, "odd: the answer can't be used: what it answers is not MCP ("),
+        ({"result": {"content": [], "structuredContent": {"b": 1}}}, "'a' is a required property"),
+        ({"error": {"code": -32602, "message": "no\nsuch\u001b[2J tool" + "x" * 5000}}, "odd: no such [2J tool"),
+    ],
+)
+async def test_an_answer_that_breaks_the_protocol_is_one_short_line(answer: dict[str, Any], words: str) -> None:
+    shape = {"outputSchema": {"type": "object", "required": ["a"]}} if "structuredContent" in str(answer) else {}
+    async with odd(entry(json.dumps(answer), **shape)) as (tool,):
+        with pytest.raises(ToolError, match=re.escape(words)) as caught:
+            await tool()
+        assert str(caught.value).isprintable()
+        assert len(str(caught.value)) < 2_100
+
+
 async def test_half_a_character_is_refused_before_it_breaks_the_connection(tools: dict[str, MCPTool]) -> None:
     """spec/faults.md e20: pydantic can't write a lone surrogate."""
     with pytest.raises(ToolError, match="half a character"):

@@ -12,6 +12,7 @@ import pytest
 
 from loopkit.errors import ToolError, ToolServerError
 from loopkit.tools.mcp import MCPServer
+from tests.test_imports import loaded_by
 from tests.tools.mcp.kitchen import COMMAND, by_name, entry, odd, text_of
 
 pytestmark = pytest.mark.anyio
@@ -32,6 +33,14 @@ async def test_tools_come_from_the_file_without_the_server(tmp_path: Path) -> No
     async with unstartable(pin) as tools:
         assert by_name(tools)["add"].problems({"a": "x"}) != ()
     assert not (tmp_path / "started").exists()
+
+
+def test_nothing_of_the_extra_is_loaded_for_pinned_tools(tmp_path: Path) -> None:
+    pin = tmp_path / "odd.tools.json"
+    with odd(entry("a"), pin=pin):
+        pass
+    loaded = loaded_by(f"from loopkit import MCPServer\nassert MCPServer('x', pin={str(pin)!r}).tools()")
+    assert loaded & {"mcp", "pydantic", "httpx2"} == set()
 
 
 async def test_the_first_call_starts_the_server(tmp_path: Path) -> None:

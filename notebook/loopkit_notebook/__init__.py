@@ -62,7 +62,7 @@ def debug(agent: Agent, task: str, record: str | Path | None = None) -> RunWidge
 
 def _in_one_line(error: UserError) -> UserError:
     # IPython asks an exception for this before it prints a traceback.
-    error._render_traceback_ = lambda: [f"{type(error).__name__}: {error}"]  # type: ignore[attr-defined]
+    error._render_traceback_ = lambda: [f"{type(error).__name__}: {error}"]  # type: ignore[attr-defined]  # the hook that IPython asks for
     return error
 
 

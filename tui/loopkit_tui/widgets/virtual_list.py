@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import ClassVar
 
 from textual import events
@@ -65,13 +66,13 @@ class VirtualList(ScrollView, can_focus=True, inherit_bindings=False):
 
     # ── what subclasses say ──────────────────────────────────────────────────────────────────────────────────────────
 
+    @abstractmethod
     def count(self) -> int:
         """How many lines there are."""
-        raise NotImplementedError
 
+    @abstractmethod
     def draw(self, index: int, width: int, *, current: bool) -> list[Span]:
         """One line; what is wider than `width` cells is cut off."""
-        raise NotImplementedError
 
     # ── moving ───────────────────────────────────────────────────────────────────────────────────────────────────────
 

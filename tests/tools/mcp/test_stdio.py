@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 import threading
@@ -173,6 +174,15 @@ def test_a_server_that_was_closed_at_once_is_not_started() -> None:
     server.close()
     with pytest.raises(ToolServerError, match="was closed"):
         server.tools()
+
+
+async def test_a_server_that_nobody_holds_any_more_is_ended() -> None:
+    process = by_name(MCPServer(COMMAND).tools())["process"]
+    pid = int((await text_of(process)).split()[0])
+    assert not has_ended(pid)
+    del process
+    gc.collect()
+    await until_it_is(lambda: has_ended(pid))
 
 
 async def test_a_program_gets_its_folder_and_only_the_variables_that_it_is_given(

@@ -11,7 +11,7 @@ from typing import Any
 from loopkit import events as e
 from loopkit.debugger.nodes import FINAL_STATUSES, CallNode, CallStatus, IterationNode, LoopNode, Row, RowKind
 from loopkit.debugger.row_order import RowOrder
-from loopkit.messages import NO_USAGE, UNREPORTED_USAGE, Message, Usage
+from loopkit.messages import NO_USAGE, UNREPORTED_USAGE, Message, Problem, Usage
 from loopkit.outcomes import Modify
 
 _SKIP_STATUS = {
@@ -165,7 +165,7 @@ class Timeline:
                 call.id,
                 call.arguments,
                 call.raw_arguments,
-                verdict.problems,
+                verdict.problems if call.problem is None else (Problem("$", call.problem), *verdict.problems),
             )
             iteration.calls.append(node)
             self.calls[key] = node

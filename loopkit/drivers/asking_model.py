@@ -6,6 +6,7 @@ counts as loop time. A replay takes each attempt's outcome from the recording, s
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -122,7 +123,9 @@ def _checked(driver: LoopDriver, call: ToolCall) -> tuple[ToolCall, e.CallVerdic
     verdict = verdict_on(driver.registry, call.name, call.arguments)
     if not verdict.problems and call.name in driver.registry:
         return call, verdict
-    problem = json_problem(dict(call.arguments))
-    if problem is None:
-        return call, verdict
-    return replace(call, arguments={}, raw_arguments=repr(call.arguments), problem=str(problem)), e.CallVerdict()
+    try:
+        json.dumps(call.arguments, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        problem = str(json_problem(dict(call.arguments)) or "not JSON")
+        return replace(call, arguments={}, raw_arguments=repr(call.arguments), problem=problem), e.CallVerdict()
+    return call, verdict

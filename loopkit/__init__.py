@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from loopkit.core.config import StopContext as StopContext
     from loopkit.core.config import ToolDetection as ToolDetection
     from loopkit.core.config import ToolLoopConfig as ToolLoopConfig
+    from loopkit.core.context_tools import ExtractionContext as ExtractionContext
+    from loopkit.core.context_tools import ResultCacher as ResultCacher
+    from loopkit.core.context_tools import ResultMasking as ResultMasking
     from loopkit.core.depth import LoopContext as LoopContext
     from loopkit.core.depth import LoopDepth as LoopDepth
     from loopkit.core.settings import ToolLoopSettings as ToolLoopSettings
@@ -75,6 +78,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "loopkit.agent": ("Agent",),
     "loopkit.core.config": ("LoopAction", "LoopDetectionConfig", "StopContext", "ToolDetection", "ToolLoopConfig"),
+    "loopkit.core.context_tools": ("ExtractionContext", "ResultCacher", "ResultMasking"),
     "loopkit.core.depth": ("LoopContext", "LoopDepth"),
     "loopkit.core.settings": ("ToolLoopSettings",),
     "loopkit.drivers.background": ("StreamedDelta",),

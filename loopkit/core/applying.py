@@ -13,13 +13,15 @@ from loopkit.core.batch import (
     consecutive_errors,
     failed_calls,
     has_no_error_budget,
+    last_user_message,
     outcomes,
-    rebuilt,
     with_batch_in_history,
 )
-from loopkit.core.config import LoopAction, LoopRules
+from loopkit.core.config import LoopAction, LoopRules, next_processor
 from loopkit.core.detection import Watch, warning_for_model
+from loopkit.core.editing import history_edited, messages_injected
 from loopkit.core.history import History, extend_by_message, extend_fingerprint, with_every_call_answered
+from loopkit.core.masking import settled
 from loopkit.core.state import (
     AskDecision,
     AskStopCondition,
@@ -28,6 +30,7 @@ from loopkit.core.state import (
     CallState,
     LoopState,
     Phase,
+    ProcessResult,
     ReadClock,
     RunTool,
 )
@@ -55,6 +58,7 @@ def start(path: str, fact: e.LoopStarted) -> LoopState:
         history=history,
         sendable=history if len(sendable) == len(history) else History(sendable),
         fingerprint=fingerprint,
+        last_user_message=last_user_message(fact.messages),
         watch=None if detection is None else Watch.of(detection, fact.tools),
     )
     return _at_turn(state)
@@ -98,6 +102,12 @@ def _iteration_started(state: LoopState, _: e.IterationStarted) -> LoopState:
         undecided=0,
         next_start=0,
     )
+
+
+def _results_masked(state: LoopState, fact: e.ResultsMasked) -> LoopState:
+    older, queue, placeholders = settled(state, fact.calls)
+    fingerprint = extend_fingerprint(state.fingerprint, ["masked", fact.calls, placeholders])
+    return state.changed(settled=older, large_results=queue, fingerprint=fingerprint)
 
 
 def _model_requested(state: LoopState, fact: e.ModelRequested) -> LoopState:
@@ -154,17 +164,9 @@ def _unusable(call: ToolCall) -> tuple[Problem, ...]:
 
 
 def _model_interrupted(state: LoopState, fact: e.ModelInterrupted) -> LoopState:
-    history, sendable, fingerprint = state.history, state.sendable, state.fingerprint
     if fact.message is not None and fact.message.parts:
-        history, sendable, fingerprint = appended(state, (fact.message,))
-    return state.changed(
-        phase=Phase.RESPONDED,
-        history=history,
-        sendable=sendable,
-        fingerprint=fingerprint,
-        usage=state.usage + UNREPORTED_USAGE,
-        wants=NO_EFFECTS,
-    )
+        state = appended(state, (fact.message,))
+    return state.changed(phase=Phase.RESPONDED, usage=state.usage + UNREPORTED_USAGE, wants=NO_EFFECTS)
 
 
 def _stop_answered(state: LoopState, fact: e.StopAnswered) -> LoopState:
@@ -256,7 +258,10 @@ def _past(state: LoopState, call: CallState) -> LoopState:
 
 
 def _tool_returned(state: LoopState, fact: e.ToolReturned) -> LoopState:
-    return _tool_ended(state, fact.call, fact.content, is_error=fact.is_error, failed=fact.is_error)
+    processor = next_processor(state.rules, fact.content)
+    return _tool_ended(
+        state, fact.call, fact.content, is_error=fact.is_error, failed=fact.is_error, processor=processor
+    )
 
 
 def _tool_failed(state: LoopState, fact: e.ToolFailed) -> LoopState:
@@ -275,28 +280,42 @@ def _tool_ended(
     is_error: bool,
     failed: bool,
     failure: e.Failure | None = None,
+    processor: str | None = None,
 ) -> LoopState:
-    call = _call(state, key).changed(
-        phase=CallPhase.ENDED, content=content, is_error=is_error, failed=failed, failure=failure
-    )
-    state = state.with_call(
-        call,
-        running=state.running - 1,
-        wants=state.wants - {RunTool(key)},
-        completed=(*state.completed, key),
-    )
+    call = _call(state, key).changed(content=content, is_error=is_error, failed=failed, failure=failure)
+    state = state.changed(running=state.running - 1, wants=state.wants - {RunTool(key)})
+    state = _passed_on(state, call, processor)
     if failed and not state.rules.parallel_tool_execution and has_no_error_budget(state) and state.ending is None:
         return state.changed(failure=batch_failure(state), wants=NO_EFFECTS)
     return _batch_progressed(state)
 
 
+def _passed_on(state: LoopState, call: CallState, processor: str | None) -> LoopState:
+    """Let the next callback rewrite a result, or end the call when there is none."""
+    if processor is None:
+        call = call.changed(phase=CallPhase.ENDED)
+        return state.with_call(call, completed=(*state.completed, call.key))
+    return state.with_call(
+        call.changed(phase=CallPhase.PROCESSING),
+        processing=state.processing + 1,
+        wants=state.wants | {ProcessResult(call.key, processor)},
+    )
+
+
 def _result_processed(state: LoopState, fact: e.ResultProcessed) -> LoopState:
-    return state.with_call(_call(state, fact.call).changed(content=fact.content))
+    call = _call(state, fact.call)
+    if fact.content is not None:
+        call = call.changed(content=fact.content)
+    wants = state.wants - {ProcessResult(fact.call, fact.processor)}
+    state = state.changed(processing=state.processing - 1, wants=wants)
+    processor = next_processor(state.rules, call.content or "", fact.processor)
+    return _batch_progressed(_passed_on(state, call, processor))
 
 
 def _batch_progressed(state: LoopState) -> LoopState:
     """Close the batch once its last call has ended: results enter the history in call order (spec/loop.md 3.14)."""
-    all_ended = state.phase is Phase.RUNNING and state.next_start >= len(state.calls) and not state.running
+    active = state.running or state.processing
+    all_ended = state.phase is Phase.RUNNING and state.next_start >= len(state.calls) and not active
     if not all_ended or state.ending is not None or state.failure is not None:
         return state
     results = tuple(result for call in state.calls if (result := call.result) is not None)
@@ -314,29 +333,6 @@ def _batch_progressed(state: LoopState) -> LoopState:
 
 
 # ── people, commands and ends ────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _messages_injected(state: LoopState, fact: e.MessagesInjected) -> LoopState:
-    if state.watch is not None and any(message.role == "user" for message in fact.messages):
-        state = state.changed(watch=state.watch.restarted(), detected=None)
-    if state.response is not None or state.phase is Phase.MODEL:
-        return state.changed(pending_messages=(*state.pending_messages, *fact.messages))
-    return rebuilt(state, [*state.history, *fact.messages]) if _opens_calls(fact.messages) else _injected(state, fact)
-
-
-def _opens_calls(messages: tuple[Message, ...]) -> bool:
-    return any(message.role == "tool" or message.tool_calls for message in messages)
-
-
-def _injected(state: LoopState, fact: e.MessagesInjected) -> LoopState:
-    history, sendable, fingerprint = appended(state, fact.messages)
-    return state.changed(history=history, sendable=sendable, fingerprint=fingerprint)
-
-
-def _history_edited(state: LoopState, fact: e.HistoryEdited) -> LoopState:
-    messages = list(state.history)
-    messages[fact.start : fact.stop] = fact.messages
-    return rebuilt(state, messages)
 
 
 def _paused(state: LoopState, fact: e.Paused) -> LoopState:
@@ -376,13 +372,14 @@ _HANDLERS: dict[type, Callable[[LoopState, Any], LoopState]] = {
     e.ToolFailed: _tool_failed,
     e.ToolAbandoned: _tool_abandoned,
     e.ResultProcessed: _result_processed,
-    e.MessagesInjected: _messages_injected,
-    e.HistoryEdited: _history_edited,
+    e.MessagesInjected: messages_injected,
+    e.HistoryEdited: history_edited,
     e.Paused: _paused,
     e.Resumed: _resumed,
     e.StopCommanded: _stop_commanded,
     e.RunStopped: _run_stopped,
     e.IterationStarted: _iteration_started,
+    e.ResultsMasked: _results_masked,
     e.ModelRequested: _model_requested,
     e.RepetitionDetected: _repetition_detected,
     e.DecisionRequested: _decision_requested,

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from loopkit import events as e
 from loopkit.core.detection import Outcome
 from loopkit.core.history import History, extend_by_message, extend_fingerprint, with_every_call_answered
+from loopkit.core.masking import kept_of_view, large_results
 from loopkit.core.state import CallState, LoopState
 from loopkit.messages import Message, Part, ToolCall
 from loopkit.outcomes import Approve, Deny, Modify
@@ -59,10 +63,8 @@ def with_batch_in_history(state: LoopState) -> LoopState:
         message = _with_calls_as_run(state, response.message) if changed else response.message
         results = [Message.tool(result) for call in state.calls if (result := call.result) is not None]
         messages = (message, *results, *state.pending_messages)
-    history, sendable, fingerprint = appended(state, messages)
-    return state.changed(
-        history=history, sendable=sendable, fingerprint=fingerprint, response=None, pending_messages=()
-    )
+    queue = state.large_results if response is None else large_results(state, len(state.sendable) + 1)
+    return appended(state, messages, large_results=queue, response=None, pending_messages=())
 
 
 def _with_calls_as_run(state: LoopState, message: Message) -> Message:
@@ -78,25 +80,40 @@ def _with_calls_as_run(state: LoopState, message: Message) -> Message:
     return Message(message.role, tuple(parts))
 
 
-def appended(state: LoopState, messages: tuple[Message, ...]) -> tuple[History, History, str]:
-    """Return history, sendable history and fingerprint with more messages."""
+def appended(state: LoopState, messages: tuple[Message, ...], **changes: Any) -> LoopState:
+    """Return the state with more messages in its history, and with other changes."""
     history = state.history.append(*messages)
     sendable = history if state.sendable is state.history else state.sendable.append(*messages)
     fingerprint = state.fingerprint
     for message in messages:
         fingerprint = extend_by_message(fingerprint, message)
-    return history, sendable, fingerprint
+    return state.changed(
+        history=history,
+        sendable=sendable,
+        fingerprint=fingerprint,
+        last_user_message=last_user_message(messages, state.last_user_message),
+        **changes,
+    )
+
+
+def last_user_message(messages: Sequence[Message], before: str = "") -> str:
+    """Return the words of the newest user message, or what they were before."""
+    return next((message.text for message in reversed(messages) if message.role == "user"), before)
 
 
 def rebuilt(state: LoopState, messages: list[Message]) -> LoopState:
     """Return the state with its whole history replaced."""
     sendable = with_every_call_answered(messages)
     history = History(messages)
+    older, queue = kept_of_view(state, sendable)
     fingerprint = extend_fingerprint(state.fingerprint, "edited")
-    for message in sendable:
+    for message in (*older, *sendable[len(older) :]):
         fingerprint = extend_by_message(fingerprint, message)
     return state.changed(
         history=history,
         sendable=history if len(sendable) == len(history) else History(sendable),
+        last_user_message=last_user_message(messages),
+        settled=older,
+        large_results=queue,
         fingerprint=fingerprint,
     )

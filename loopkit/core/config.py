@@ -8,6 +8,16 @@ from dataclasses import dataclass, fields
 from datetime import timedelta
 from typing import Any, TypeAlias
 
+from loopkit.core.context_tools import (
+    CACHER,
+    EXTRACTOR,
+    PROCESSOR,
+    ResultCacher,
+    ResultExtractor,
+    ResultMasking,
+    ResultProcessor,
+    estimated_tokens,
+)
 from loopkit.core.detection.settings import (
     IDENTICAL_BATCHES,
     LoopAction,
@@ -66,7 +76,7 @@ OnToolCall: TypeAlias = (
 StopWhen: TypeAlias = Callable[[StopContext], StopDecision | Awaitable[StopDecision]]
 
 _LIMITS = ("max_iterations", "max_depth", "maximum_consecutive_errors", "max_runs", "max_concurrent_runs", "timeout")
-_CALLBACKS = ("on_tool_call", "stop_when")
+_CALLBACKS = ("on_tool_call", "stop_when", "result_processor", "result_extractor", "result_cacher")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -85,6 +95,11 @@ class ToolLoopConfig:
         terminate_on_unknown_calls: end the loop when the model asks for a tool that isn't there.
         max_runs: child loops that the whole tree may start.
         max_concurrent_runs: child loops of the tree that may be open at once.
+        result_processor: rewrites what the model gets of a tool's result; None from it leaves the result as it is.
+            Sync or async, as all that follow.
+        result_extractor: the same after it, told what was asked for.
+        result_cacher: keeps what is still large elsewhere.
+        masking: leaves old large results out of requests.
 
     Raises:
         ValueError: a limit is negative, or below what makes sense; the message names the field.
@@ -101,6 +116,10 @@ class ToolLoopConfig:
     terminate_on_unknown_calls: bool = False
     max_runs: int = 100
     max_concurrent_runs: int = 16
+    result_processor: ResultProcessor | None = None
+    result_extractor: ResultExtractor | None = None
+    result_cacher: ResultCacher | None = None
+    masking: ResultMasking | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.timeout, timedelta):
@@ -140,7 +159,19 @@ class ToolLoopConfig:
             "terminate_on_unknown_calls": self.terminate_on_unknown_calls,
             "max_runs": self.max_runs,
             "max_concurrent_runs": self.max_concurrent_runs,
+            **self._context_tools(),
         }
+
+    def _context_tools(self) -> dict[str, Any]:
+        """Name what is set only, so that the starts of older recordings compare equal."""
+        cacher = self.result_cacher
+        tools = {
+            "result_processor": self.result_processor is not None,
+            "result_extractor": self.result_extractor is not None,
+            "result_cacher": cacher and {"minimum_tokens": cacher.minimum_tokens},
+            "masking": self.masking and self.masking.description(),
+        }
+        return {name: value for name, value in tools.items() if value}
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +189,9 @@ class LoopRules:
     detectors: tuple[str, ...] = (IDENTICAL_BATCHES,)
     stages: tuple[LoopAction, ...] = ()
     tool_detection: ToolSettings = ()
+    processors: tuple[str, ...] = ()
+    cached_from: int = 0
+    masking: ResultMasking | None = None
 
     @property
     def detection(self) -> LoopDetectionConfig | None:
@@ -184,7 +218,19 @@ class LoopRules:
             detectors=detection.detectors if detection else (IDENTICAL_BATCHES,),
             stages=detection.stages if detection else (),
             tool_detection=detection.tools if detection else (),
+            processors=tuple(name for name in (PROCESSOR, EXTRACTOR, CACHER) if description.get(f"result_{name}")),
+            cached_from=int((description.get("result_cacher") or {}).get("minimum_tokens", 0)),
+            masking=ResultMasking.read(description["masking"]) if description.get("masking") else None,
         )
+
+
+def next_processor(rules: LoopRules, content: str, after: str | None = None) -> str | None:
+    """Return which callback rewrites a result next: processor, extractor, then cacher if it is still large."""
+    rest = rules.processors[0 if after is None else rules.processors.index(after) + 1 :]
+    for name in rest:
+        if name != CACHER or estimated_tokens(content) >= rules.cached_from:
+            return name
+    return None
 
 
 __all__ = [
@@ -197,4 +243,5 @@ __all__ = [
     "StopWhen",
     "ToolDetection",
     "ToolLoopConfig",
+    "next_processor",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from loopkit import events as e
+from loopkit.core.masking import due_for_masking
 from loopkit.core.state import CallState, LoopState, Phase
 from loopkit.messages import Problem
 from loopkit.outcomes import (
@@ -31,7 +32,9 @@ def decide(state: LoopState) -> e.Derived | None:
         case Phase.TURN:
             return _at_turn(state)
         case Phase.STARTED:
-            return e.ModelRequested(state.attempt, len(state.sendable), state.fingerprint, state.binding)
+            return _mask(state) or e.ModelRequested(
+                state.attempt, len(state.sendable), state.fingerprint, state.binding
+            )
         case Phase.RESPONDED:
             return _responded(state)
         case Phase.DECIDING:
@@ -92,6 +95,11 @@ def _at_turn(state: LoopState) -> e.Derived | None:
     return e.IterationStarted()
 
 
+def _mask(state: LoopState) -> e.ResultsMasked | None:
+    calls = tuple(call for batch in due_for_masking(state) for call in batch.calls)
+    return e.ResultsMasked(calls) if calls else None
+
+
 def _responded(state: LoopState) -> e.Derived | None:
     if state.rules.has_stop_condition:
         if state.stop_answer is None:
@@ -130,7 +138,7 @@ def _run(state: LoopState) -> e.ToolStarted | e.ToolSkipped | None:
 
 
 def _start(state: LoopState, call: CallState) -> e.ToolStarted | None:
-    if state.running and not state.rules.parallel_tool_execution:
+    if (state.running or state.processing) and not state.rules.parallel_tool_execution:
         return None
     return e.ToolStarted(call.key)
 

@@ -89,6 +89,34 @@ class HistoryWithTail(Sequence[Message]):
         return len(self._head) + len(self._tail)
 
 
+class HistoryInTwo(Sequence[Message]):
+    """A history whose older part is shown otherwise, place by place; costs the same however long it is.
+
+    Args:
+        older: shown in place of the first messages.
+        whole: the history itself.
+    """
+
+    __slots__ = ("_older", "_whole")
+
+    def __init__(self, older: History, whole: History) -> None:
+        self._older = older
+        self._whole = whole
+
+    @overload
+    def __getitem__(self, index: int) -> Message: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Message]: ...
+    def __getitem__(self, index: int | slice) -> Message | Sequence[Message]:
+        if isinstance(index, slice):
+            return [self[place] for place in range(*index.indices(len(self)))]
+        place = index + len(self) if index < 0 else index
+        return self._older[place] if 0 <= place < len(self._older) else self._whole[place]
+
+    def __len__(self) -> int:
+        return len(self._whole)
+
+
 def with_every_call_answered(messages: Sequence[Message]) -> list[Message]:
     """Return a history in which each call without a result has a synthetic error result (spec/loop.md 3, last part).
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeAlias
 
 from loopkit.core.config import LoopRules
 from loopkit.core.detection import Repetition, Watch
-from loopkit.core.history import History, HistoryWithTail
+from loopkit.core.history import History, HistoryInTwo, HistoryWithTail
+from loopkit.core.masking import LargeResults
 from loopkit.events import Failure, LoopFailed, LoopFinished, LoopStarted, ModelReplied, StopAnswered
 from loopkit.messages import NO_USAGE, JSONObject, Message, Problem, ToolCall, ToolDefinition, ToolResult, Usage
 from loopkit.outcomes import LoopDetected, Modify, TerminationReason, ToolApproval
@@ -34,6 +35,7 @@ class CallPhase(StrEnum):
     REQUESTED = "requested"
     DECIDED = "decided"
     RUNNING = "running"
+    PROCESSING = "processing"
     ENDED = "ended"
 
 
@@ -74,7 +76,19 @@ class RunTool:
     call: str
 
 
-Effect: TypeAlias = CallModel | ReadClock | AskStopCondition | AskDecision | RunTool
+@dataclass(frozen=True, slots=True)
+class ProcessResult:
+    """Effect: let a callback rewrite a call's result.
+
+    Args:
+        processor: `processor`, `extractor` or `cacher`.
+    """
+
+    call: str
+    processor: str
+
+
+Effect: TypeAlias = CallModel | ReadClock | AskStopCondition | AskDecision | RunTool | ProcessResult
 
 
 @dataclass(frozen=True)
@@ -136,7 +150,10 @@ class LoopState:
         history: the transcript, without the response that is being worked on.
         sendable: the history as requests carry it, every call answered; the same object unless the loop was
             started with open calls.
-        fingerprint: hash chain over settings, tools and `sendable`.
+        settled: what the view shows in place of the first messages of `sendable`; old large results are masked there.
+        last_user_message: words of the newest user message in the history.
+        large_results: what will leave the view, oldest first.
+        fingerprint: hash chain over settings, tools and the view.
         iteration: the current one, 0 before the first; equals the model calls made once it was requested.
         requests: model calls made.
         attempt: number of the request within the iteration; `first_attempt` is the first that asked this model.
@@ -144,8 +161,8 @@ class LoopState:
         binding: who is asked: 0 is the primary, then its fallbacks; a loop that fell back stays there.
         response: the answer that is being worked on; `last_reply` stays when it is done with.
         calls: of the current response, in call order.
-        requested, undecided, next_start, running: counters over `calls`.
-        completed: handlers of the current response that ended, in that order.
+        requested, undecided, next_start, running, processing: counters over `calls`.
+        completed: calls of the current response whose handlers ended, results rewritten, in that order.
         pending_messages: what enters the history behind the results.
         watch: the loop detectors, None when they are off.
         detected: the repetition that ends the loop before any call of the response runs.
@@ -178,6 +195,7 @@ class LoopState:
     undecided: int = 0
     next_start: int = 0
     running: int = 0
+    processing: int = 0
     completed: tuple[str, ...] = ()
     pending_messages: tuple[Message, ...] = ()
     watch: Watch | None = None
@@ -191,6 +209,14 @@ class LoopState:
     failure: Failure | None = None
     finished: LoopFinished | LoopFailed | None = None
     wants: frozenset[Effect] = frozenset()
+    last_user_message: str = ""
+    settled: History = field(default_factory=History)
+    large_results: tuple[LargeResults, ...] = ()
+
+    @property
+    def view(self) -> Sequence[Message]:
+        """The history as the model gets it, old large results left out."""
+        return HistoryInTwo(self.settled, self.sendable) if len(self.settled) else self.sendable
 
     @property
     def in_flight(self) -> bool:

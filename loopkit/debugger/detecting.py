@@ -124,7 +124,7 @@ class _Loop:
                 self.outcomes[call] = Outcome(content, failed=True)
             case e.ToolSkipped(call, cause, content):
                 self.outcomes[call] = Outcome(content, True if cause == _INVALID else None)
-            case e.ResultProcessed(call, content) if call in self.outcomes:
+            case e.ResultProcessed(call, str(content)) if call in self.outcomes:
                 self.outcomes[call] = replace(self.outcomes[call], content=content)
         return ()
 

@@ -30,7 +30,7 @@ async def ask_model(driver: LoopDriver, effect: CallModel, *, inline: bool) -> N
     """Make one attempt of a request and post its outcome; its exceptions are outcomes."""
     state = driver.core.state
     model = _model_of(driver, state)
-    request = ChatRequest(state.sendable, driver.registry.definitions, _settings(driver, state, model))
+    request = ChatRequest(state.view, driver.registry.definitions, _settings(driver, state, model))
     if state.retry_delay:
         await sleep(state.retry_delay)
     pieces: list[float] = []

@@ -86,6 +86,8 @@ def what_drifted(recorded: e.Fact | None, came: e.Fact | None) -> str:
         return f"{recorded.by} decides otherwise on {recorded.call}"
     if isinstance(recorded, (e.ToolReturned, e.ToolFailed)) and isinstance(came, (e.ToolReturned, e.ToolFailed)):
         return f"the result of {recorded.call} differs"
+    if isinstance(recorded, e.ResultProcessed) and isinstance(came, e.ResultProcessed):
+        return f"result_{recorded.processor} makes something else of the result of {recorded.call}"
     if recorded is None:
         return "the recording ends here, today's loop goes on"
     if came is None:

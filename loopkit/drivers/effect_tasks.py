@@ -13,7 +13,7 @@ from typing import Any
 import anyio
 from anyio.abc import TaskGroup
 
-from loopkit.core.state import AskDecision, CallModel, Effect, ReadClock, RunTool
+from loopkit.core.state import AskDecision, CallModel, Effect, ProcessResult, ReadClock, RunTool
 from loopkit.drivers.waking import current_waker
 
 
@@ -130,6 +130,6 @@ class EffectTasks:
 
 
 def _order(effect: Effect) -> tuple[int, Any]:
-    if isinstance(effect, (AskDecision, RunTool)):
+    if isinstance(effect, (AskDecision, RunTool, ProcessResult)):
         return 1, int(effect.call.rpartition(".")[2])
     return (0, 0) if isinstance(effect, (ReadClock, CallModel)) else (2, 0)

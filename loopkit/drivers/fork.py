@@ -15,7 +15,7 @@ from typing import Any
 from loopkit import events as e
 from loopkit.core.history import INTERRUPTED_CALL
 from loopkit.core.loop import fold
-from loopkit.core.state import AskDecision, Effect, LoopState, RunTool
+from loopkit.core.state import AskDecision, Effect, LoopState, ProcessResult, RunTool
 from loopkit.drivers.orphans import append_to_inherited, close_orphans, complete_end
 from loopkit.drivers.parts import LoopParts
 from loopkit.drivers.prepared import RecordedAnswers
@@ -222,15 +222,15 @@ class _ForkAnswers:
 
     def answer(self, loop: str, effect: Effect) -> e.Input | None:
         """Return the input for an effect of the cut's own moment, or None to perform it live."""
-        if not isinstance(effect, (AskDecision, RunTool)) or (loop, effect.call) not in self._siblings:
+        if not isinstance(effect, (AskDecision, RunTool, ProcessResult)) or (loop, effect.call) not in self._siblings:
             return None
         if effect.call == self._point.call:
             return self._point.decided if isinstance(effect, AskDecision) else None
-        if isinstance(effect, RunTool) and f"{effect.call}#" in f"{self._point.loop}#":
+        if not isinstance(effect, AskDecision) and f"{effect.call}#" in f"{self._point.loop}#":
             # the way to the cut leads through this handler
             return None
         recorded = self._recorded.recorded(loop, effect)
-        if isinstance(effect, AskDecision) or not _is_no_result(recorded):
+        if isinstance(effect, (AskDecision, ProcessResult)) or not _is_no_result(recorded):
             return recorded
         tool = self._tools[loop].get(self._names[effect.call])
         if tool is not None and tool.side_effect in ("read", "idempotent"):

@@ -127,8 +127,12 @@ def _compared(event: Event) -> bool:
     return isinstance(event.fact, (e.Derived, e.LoopStarted, e.StopAnswered))
 
 
-def _call_of(event: Event) -> tuple[str, bool] | None:
+def _call_of(event: Event) -> tuple[str, str] | None:
     """Return what a decision or a result belongs to: callbacks and tools answer in any order (spec/faults.md d9)."""
-    if isinstance(event.fact, (e.ToolReturned, e.ToolFailed, e.Decided)):
-        return event.fact.call, isinstance(event.fact, e.Decided)
+    if isinstance(event.fact, (e.ToolReturned, e.ToolFailed)):
+        return event.fact.call, "result"
+    if isinstance(event.fact, e.Decided):
+        return event.fact.call, "decision"
+    if isinstance(event.fact, e.ResultProcessed):
+        return event.fact.call, event.fact.processor
     return None

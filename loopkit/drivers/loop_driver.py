@@ -301,7 +301,7 @@ class LoopDriver:
 
     def _works(self) -> bool:
         state = self.core.state
-        if state.phase is Phase.MODEL:
+        if state.phase is Phase.MODEL or state.processing:
             return True
         for call in state.calls:
             if call.phase is CallPhase.RUNNING:

@@ -13,10 +13,11 @@ from anyio import get_cancelled_exc_class
 
 from loopkit import events as e
 from loopkit.core.config import ApprovalContext, StopContext
-from loopkit.core.state import AskDecision, AskStopCondition, CallModel, Effect, RunTool
+from loopkit.core.state import AskDecision, AskStopCondition, CallModel, Effect, ProcessResult, RunTool
 from loopkit.drivers.asking_model import ask_model
 from loopkit.drivers.cancelling import cancelled_by_whoever_waits
 from loopkit.drivers.facts import failure_of, verdict_on
+from loopkit.drivers.processing import process_result
 from loopkit.drivers.result import response_of
 from loopkit.drivers.run import CallScope, current_call
 from loopkit.drivers.threads import run_in_thread
@@ -40,6 +41,8 @@ async def perform(driver: LoopDriver, effect: Effect, *, inline: bool) -> None:
             await ask_model(driver, effect, inline=inline)
         case RunTool():
             await _run_tool(driver, effect, inline=inline)
+        case ProcessResult():
+            await process_result(driver, effect, inline=inline)
         case AskDecision():
             await _ask_decision(driver, effect, inline=inline)
         case AskStopCondition():

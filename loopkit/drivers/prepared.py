@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from loopkit import events as e
-from loopkit.core.state import AskDecision, AskStopCondition, CallModel, Effect, ReadClock, RunTool
+from loopkit.core.context_tools import PROCESSOR
+from loopkit.core.state import AskDecision, AskStopCondition, CallModel, Effect, ProcessResult, ReadClock, RunTool
 from loopkit.events import Event
 
 # inputs that no effect asks for: people and callers bring them on their own
@@ -20,7 +21,6 @@ SPONTANEOUS = (
     e.DecisionRefused,
     e.ToolProgressed,
     e.ToolEndedLate,
-    e.ResultProcessed,
 )
 
 
@@ -39,6 +39,8 @@ def effect_answered(event: Event) -> Effect | None:
             return AskDecision(call, version)
         case e.ToolReturned(call) | e.ToolFailed(call) | e.ToolAbandoned(call):
             return RunTool(call)
+        case e.ResultProcessed(call, _, processor):
+            return ProcessResult(call, processor)
     return None
 
 
@@ -48,7 +50,7 @@ class RecordedAnswers:
     Args:
         events: the recording's.
         live_tools: handlers really run; everything else comes from the recording.
-        ask_again: a decision of `on_tool_call` and answers of `stop_when` are asked for again, to be compared.
+        ask_again: a decision of `on_tool_call`, answers of `stop_when` and `result_processor` are asked for again, to be compared.
     """
 
     def __init__(self, events: Iterable[Event], *, live_tools: bool, ask_again: bool) -> None:
@@ -113,4 +115,7 @@ def _callback_asked(effect: Effect) -> str:
 
 
 def _by_callback(fact: e.Input | None) -> bool:
+    """Say whether a callback said it that may be asked again; an extractor asks models, a cacher stores."""
+    if isinstance(fact, e.ResultProcessed):
+        return fact.processor == PROCESSOR
     return isinstance(fact, e.Decided) and fact.by == "on_tool_call"

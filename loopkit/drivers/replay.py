@@ -13,6 +13,7 @@ import anyio
 
 from loopkit import events as e
 from loopkit.core.config import ApprovalContext, StopContext
+from loopkit.core.context_tools import PROCESSOR
 from loopkit.core.loop import LoopCore
 from loopkit.core.state import AskDecision, AskStopCondition, CallModel, CallPhase, LoopState, Phase, RunTool
 from loopkit.drivers.divergence import Divergence, what_drifted
@@ -21,6 +22,7 @@ from loopkit.drivers.live_tools import replay_with_live_tools
 from loopkit.drivers.parts import LoopParts
 from loopkit.drivers.performing import ask_on_tool_call, ask_stop_when
 from loopkit.drivers.prepared import SPONTANEOUS, effect_answered
+from loopkit.drivers.processing import processed
 from loopkit.drivers.result import response_of
 from loopkit.encoding import encode
 from loopkit.errors import RecordingError, ReplayDivergence, UserError
@@ -255,8 +257,6 @@ def _expected(state: LoopState, event: Event) -> bool:
         case e.ToolAbandoned(call):
             running = state.call_state(call)
             return running is not None and running.phase is CallPhase.RUNNING
-        case e.ResultProcessed(call):
-            return state.call_state(call) is not None
         case e.CallbackFailed():
             return any(isinstance(wanted, (AskDecision, AskStopCondition)) for wanted in state.wants)
         case e.ClockRead(loop_seconds) if state.rules.timeout is not None and loop_seconds >= state.rules.timeout:
@@ -277,6 +277,8 @@ async def _asked_again(core: LoopCore, event: Event, parts: LoopParts) -> Diverg
             came: e.Fact | None = await _stop_when_today(core, parts)
         elif isinstance(event.fact, e.Decided) and _after_callback(event.fact, parts):
             came = await _on_tool_call_today(core, event.fact, parts)
+        elif isinstance(event.fact, e.ResultProcessed) and event.fact.processor == PROCESSOR:
+            came = await _processor_today(core, event.fact, parts)
         else:
             return None
     except Exception as error:  # noqa: BLE001  # a callback that raises today is a difference, not our failure
@@ -300,6 +302,11 @@ async def _stop_when_today(core: LoopCore, parts: LoopParts) -> e.Fact:
         state.iteration, response_of(state.response), state.usage, state.tool_calls_executed, state.last_tool_results
     )
     return await ask_stop_when(parts.config.stop_when, context)
+
+
+async def _processor_today(core: LoopCore, fact: e.ResultProcessed, parts: LoopParts) -> e.Fact | None:
+    call = core.state.call_state(fact.call)
+    return None if call is None else await processed(parts.config, core.state, call, fact.processor)
 
 
 async def _on_tool_call_today(core: LoopCore, fact: e.Decided, parts: LoopParts) -> e.Fact | None:

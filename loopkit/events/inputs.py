@@ -206,11 +206,18 @@ class ToolEndedLate(Input):
 
 @dataclass(frozen=True, slots=True)
 class ResultProcessed(Input):
-    """A result processor shortened what the model gets of a result; the original stands in its own event."""
+    """A result passed one of the callbacks that rewrite it; the original stands in its own event.
+
+    Args:
+        content: what the model gets from here on, or None when nothing changed.
+        processor: `processor`, `extractor` or `cacher`, in this order.
+        failure: what the callback raised, or None; the result goes on as it was.
+    """
 
     call: str
-    content: str
+    content: str | None
     processor: str
+    failure: Failure | None = None
 
 
 @dataclass(frozen=True, slots=True)

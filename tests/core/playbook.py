@@ -136,7 +136,7 @@ class Playbook:
     @property
     def request(self) -> list[Message]:
         """What the next request would hold."""
-        return list(self.state.sendable)
+        return list(self.state.view)
 
     @property
     def reason(self) -> TerminationReason | None:

@@ -18,6 +18,7 @@ from loopkit import (
     tool,
     tool_loop,
 )
+from loopkit.core.context_tools import ResultCacher, ResultMasking
 from loopkit.core.detection import DETECTORS
 from loopkit.outcomes import Continue, Deny, Modify
 from loopkit.providers.scripted import BreaksOff
@@ -112,6 +113,19 @@ STORIES: dict[str, Callable[[], Story]] = {
         (BreaksOff("half", _BUSY), _ADD, _BUSY, _BUSY, _BUSY), fallback=(_BUSY, "done")
     ),
     "no time at all": lambda: Story(("never",), ToolLoopConfig(timeout=0)),
+    "old results left out": lambda: Story(
+        (*[[_ADD, ToolCall("c2", "shout", {"text": "hi" * 20})]] * 4, "done"),
+        ToolLoopConfig(masking=ResultMasking(keep_iterations=1, minimum_tokens=5)),
+    ),
+    "results rewritten": lambda: Story(
+        ([_ADD, ToolCall("c2", "shout", {"text": "hi" * 20}), ToolCall("c3", "shout", {"text": "no"})], "done"),
+        ToolLoopConfig(
+            parallel_tool_execution=False,
+            result_processor=lambda call, result: {"add": "three"}.get(call.name),
+            result_extractor=lambda call, result, context: f"{result.content}, asked: {context.user_message}",
+            result_cacher=ResultCacher(lambda call, content: f"kept: {len(content)}", 10),
+        ),
+    ),
     "one after another": lambda: Story(
         ([_ADD, ToolCall("c2", "shout", {"text": "hi"})], "done"), ToolLoopConfig(parallel_tool_execution=False)
     ),

@@ -65,7 +65,7 @@ def _check_requests(events: Sequence[e.Event]) -> dict[str, LoopState]:
     states: dict[str, LoopState] = {}
     for event in events:
         if isinstance(event.fact, e.ModelRequested):
-            sent = states[event.loop].sendable
+            sent = states[event.loop].view
             assert answers_every_call(sent), event
             assert (event.fact.message_count, event.fact.fingerprint) == (len(sent), states[event.loop].fingerprint)
         apply_to(states, event)

@@ -22,9 +22,10 @@ from loopkit import (
     tool,
 )
 from loopkit.core.config import ApprovalContext, LoopAction, LoopDetectionConfig, StopContext, ToolDetection
+from loopkit.core.context_tools import ExtractionContext, ResultCacher, ResultMasking
 from loopkit.core.detection import DETECTORS
 from loopkit.errors import ProviderError
-from loopkit.messages import ChatResponse, StopReason, Usage
+from loopkit.messages import ChatResponse, StopReason, ToolResult, Usage
 from loopkit.outcomes import Approve, Continue, Deny, Modify, Respond, Stop, StopDecision, ToolApproval
 from loopkit.providers.protocol import ChatRequest
 from loopkit.providers.scripted import BreaksOff
@@ -77,6 +78,8 @@ class Plan:
     approvals: tuple[ToolApproval | Literal["raise"] | None, ...] = ()
     stumbles: tuple[Stumble, ...] = ()
     fallbacks: int = 0
+    masking: ResultMasking | None = None
+    processing: tuple[Literal["shorten", "keep", "raise"], ...] = ()
 
 
 # ── random ones ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -103,6 +106,9 @@ def plans(depth: int = 2) -> st.SearchStrategy[Plan]:
         | st.lists(st.sampled_from([*ANSWERS, Approve(), None, "raise"]), min_size=1, max_size=4).map(tuple),
         stumbles=st.just(()) | st.lists(st.sampled_from(STUMBLES), min_size=1, max_size=6).map(tuple),
         fallbacks=st.integers(0, 2),
+        processing=st.just(())
+        | st.lists(st.sampled_from(["shorten", "shorten", "keep", "raise"]), max_size=3).map(tuple),
+        masking=st.none() | st.builds(ResultMasking, st.integers(0, 2), st.sampled_from([0, 1, 2])),
     )
 
 
@@ -252,7 +258,19 @@ def _config(plan: Plan) -> ToolLoopConfig:
             raise KeyError(context.iteration)
         return Stop("enough") if said == "stop" else Continue()
 
+    def result_processor(call: ToolCall, result: ToolResult) -> str | None:
+        return _rewritten(plan, result.content)
+
+    async def result_extractor(call: ToolCall, result: ToolResult, context: ExtractionContext) -> ToolResult | None:
+        await anyio.lowlevel.checkpoint()
+        content = _rewritten(plan, f"{result.content} for {context.user_message}")
+        return None if content is None else ToolResult("any", content)
+
     callbacks: dict[str, Any] = {}
+    if plan.processing:
+        callbacks["result_processor"] = result_processor
+        callbacks["result_extractor"] = result_extractor
+        callbacks["result_cacher"] = ResultCacher(lambda call, content: f"kept {len(content)}", 2)
     if plan.approvals:
         callbacks["on_tool_call"] = on_tool_call
     if plan.stops:
@@ -264,8 +282,16 @@ def _config(plan: Plan) -> ToolLoopConfig:
         timeout=plan.timeout,
         terminate_on_unknown_calls=plan.terminate,
         maximum_consecutive_errors=plan.error_limit,
+        masking=plan.masking,
         **callbacks,
     )
+
+
+def _rewritten(plan: Plan, content: str) -> str | None:
+    said = plan.processing[len(content) % len(plan.processing)]
+    if said == "raise":
+        raise KeyError(content)
+    return content[:12] if said == "shorten" else None
 
 
 def number_of(call: str) -> int:

@@ -1,0 +1,65 @@
+"""Lets callbacks rewrite what the model gets of a result (spec/loop.md 2, last row).
+
+Whatever they raise, the result goes on as it was: a tool has run, and its outcome must not be lost for a shortening.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING
+
+from anyio import get_cancelled_exc_class
+
+from loopkit import events as e
+from loopkit.core.config import ToolLoopConfig
+from loopkit.core.context_tools import CACHER, EXTRACTOR, PROCESSOR, ExtractionContext
+from loopkit.core.state import CallState, LoopState, ProcessResult
+from loopkit.drivers.cancelling import cancelled_by_whoever_waits
+from loopkit.drivers.facts import failure_of
+from loopkit.messages import ToolResult
+
+if TYPE_CHECKING:
+    from loopkit.drivers.loop_driver import LoopDriver
+
+
+async def process_result(driver: LoopDriver, effect: ProcessResult, *, inline: bool) -> None:
+    """Ask one callback to rewrite a result and post what it said."""
+    state = driver.core.state
+    call = state.call_state(effect.call)
+    assert call is not None
+    driver.answer(await processed(driver.config, state, call, effect.processor), effect, inline=inline)
+
+
+async def processed(config: ToolLoopConfig, state: LoopState, call: CallState, processor: str) -> e.ResultProcessed:
+    """Return what a callback makes of a result; its exceptions are outcomes."""
+    result = call.result
+    assert result is not None
+    try:
+        content = await _rewritten(config, state, call, result, processor)
+    except (Exception, get_cancelled_exc_class()) as error:  # the result goes on as it was
+        if cancelled_by_whoever_waits(error):
+            raise
+        return e.ResultProcessed(call.key, None, processor, failure_of(error))
+    return e.ResultProcessed(call.key, None if content == result.content else content, processor)
+
+
+async def _rewritten(
+    config: ToolLoopConfig, state: LoopState, call: CallState, result: ToolResult, processor: str
+) -> str | None:
+    said: object = None
+    asked = call.call_as_run
+    if processor == PROCESSOR and config.result_processor is not None:
+        said = config.result_processor(asked, result)
+    elif processor == EXTRACTOR and config.result_extractor is not None:
+        words = "" if state.response is None else state.response.message.text
+        said = config.result_extractor(asked, result, ExtractionContext(state.last_user_message, words))
+    elif processor == CACHER and config.result_cacher is not None:
+        said = config.result_cacher.store(asked, result.content)
+    if inspect.isawaitable(said):
+        said = await said
+    match said:
+        case None | str():
+            return said
+        case ToolResult(_, str(content)):
+            return content
+    raise TypeError(f"result_{processor} must give a string, a ToolResult or None, not {said!r}")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
-from loopkit.events import Event, Failure, LoopStarted, RepetitionDetected
+from loopkit.events import Event, Failure, LoopStarted, RepetitionDetected, ResultProcessed
 from loopkit.messages import NO_USAGE, JSONObject, Message, Problem, StopReason, Usage
 from loopkit.outcomes import TerminationReason, ToolApproval
 
@@ -48,7 +48,9 @@ class CallNode:
         arguments: what the model asked for.
         edited_arguments: what ran instead, or None.
         problems: what the schema check said of the model's arguments.
-        content: the text that the model got, or None so far.
+        content: the result as the tool gave it, or None so far; `given` is what the model got.
+        rewrites: what callbacks made of it, in order.
+        masked_in: the iteration from which on requests leave the result out, or None.
         requested_at, decided_at, started_at, ended_at: seconds since the run started, or None.
     """
 
@@ -70,6 +72,8 @@ class CallNode:
     progress: list[str] = field(default_factory=list)
     content: str | None = None
     is_error: bool = False
+    rewrites: list[ResultProcessed] = field(default_factory=list)
+    masked_in: int | None = None
     failure: Failure | None = None
     cause: str | None = None
     ended_late: str | None = None
@@ -83,6 +87,11 @@ class CallNode:
     def effective_arguments(self) -> JSONObject:
         """What ran, or would run."""
         return self.arguments if self.edited_arguments is None else self.edited_arguments
+
+    @property
+    def given(self) -> str | None:
+        """The text that the model got in its next request, or None so far."""
+        return next((fact.content for fact in reversed(self.rewrites) if fact.content is not None), self.content)
 
     @property
     def executed(self) -> bool:

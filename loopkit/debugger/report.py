@@ -197,6 +197,8 @@ def _call_data(call: CallNode) -> dict[str, Any]:
         "decision": None if decision is None else _DECISIONS[type(decision)],
         "decided_by": call.decided_by,
         "result": call.content,
+        "model_got": call.given if call.given != call.content else None,
+        "masked_in": call.masked_in,
         "is_error": call.is_error,
         "seconds": call.seconds or None,
         "waited_seconds": call.waited_seconds or None,
@@ -318,6 +320,11 @@ def _call_report(call: CallNode) -> Iterator[str]:
     if call.content is not None:
         yield "  error:" if call.is_error else "  result:"
         yield from _indented(visible(call.content), "    ")
+    if call.given is not None and call.given != call.content:
+        yield "  the model got:"
+        yield from _indented(visible(call.given), "    ")
+    if call.masked_in is not None:
+        yield f"  left out of requests from iteration {call.masked_in} on"
 
 
 def event_data(event: Event) -> dict[str, Any]:

@@ -180,6 +180,10 @@ def call_state(call: CallNode) -> str:
     words = [] if call.status is CallStatus.DONE else [call.status.value]
     if call.edited_arguments is not None:
         words.insert(0, "edited")
+    if call.given != call.content:
+        words.append("rewritten")
+    if call.masked_in is not None:
+        words.append("left out")
     return ", ".join(words)
 
 
@@ -283,6 +287,12 @@ def _note(row: Row) -> RowText:
         case e.CallbackFailed(callback, failure):
             words = f"{callback} raised {failure.type_name}: {failure.message}"
             tone = "bad"
+        case e.ResultProcessed(_, _, processor, e.Failure(type_name, message)):
+            words = f"result_{processor} raised {type_name}: {message}; the result goes on as it was"
+            tone = "bad"
+        case e.ResultsMasked(calls):
+            ids = ", ".join(call.rpartition("/")[2] for call in calls)
+            words = f"left out of requests from here on: {count_text(len(calls), 'older result')} ({ids})"
         case e.HistoryEdited(start, stop, _, by):
             words = f"messages {start}-{stop} edited by {by}"
         case e.Reopened(by):

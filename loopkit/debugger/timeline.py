@@ -245,6 +245,17 @@ class Timeline:
     def _tool_ended_late(self, event: e.Event, fact: e.ToolEndedLate) -> None:
         self.calls[fact.call].ended_late = fact.outcome
 
+    def _result_processed(self, event: e.Event, fact: e.ResultProcessed) -> None:
+        self.calls[fact.call].rewrites.append(fact)
+        if fact.failure is not None:
+            self._note(event)
+
+    def _results_masked(self, event: e.Event, fact: e.ResultsMasked) -> None:
+        for key in fact.calls:
+            if (call := self.calls.get(key)) is not None:
+                call.masked_in = event.iteration
+        self._note(event)
+
     def _injected(self, event: e.Event, fact: e.MessagesInjected) -> None:
         loop = self._loop(event)
         loop.injected.extend(fact.messages)
@@ -358,6 +369,8 @@ _HANDLERS: dict[type, Callable[[Timeline, e.Event, Any], None]] = {
     e.ToolFailed: Timeline._tool_failed,
     e.ToolAbandoned: Timeline._tool_abandoned,
     e.ToolEndedLate: Timeline._tool_ended_late,
+    e.ResultProcessed: Timeline._result_processed,
+    e.ResultsMasked: Timeline._results_masked,
     e.MessagesInjected: Timeline._injected,
     e.Paused: Timeline._pausing,
     e.Resumed: Timeline._resuming,

@@ -165,6 +165,10 @@ def _call_sections(call: CallNode, definition: ToolDefinition | None) -> Iterato
     if isinstance(call.decision, Deny):
         yield Section("denied because", call.decision.reason, "person")
     yield Section("result", call.content or "", "bad" if call.is_error else "plain", code=True)
+    if call.given != call.content:
+        yield Section("the model got", call.given or "(nothing)", code=True)
+    if call.masked_in is not None:
+        yield Section("left out", f"of requests from iteration {call.masked_in} on")
     yield Section("progress", "\n".join(call.progress), code=True)
     yield Section("refused decisions", "\n".join(call.refused_decisions), "bad")
     yield Section("the model says", call.iteration.message.text if call.iteration.message else "")

@@ -63,3 +63,14 @@ def test_a_warning_shows_the_calls_that_it_is_about() -> None:
         '1.1  read_file {"path": "a.txt"}',
         '3.1  read_file {"path": "a.txt"}',
     ]
+
+
+def test_a_rewritten_result_shows_both_versions() -> None:
+    """spec/loop.md 2, last row: the original stays visible."""
+    story = Story()
+    story.ask("", {"path": "a.txt"}).run("the whole file")
+    story.add(e.ResultProcessed("root/1.1", "its gist", "extractor"))
+    story.add(e.ResultsMasked(("root/1.1",)))
+    sections = sections_of(rows_of(story, RowKind.CALL)[0])
+    assert (sections["result"], sections["the model got"]) == ("the whole file", "its gist")
+    assert sections["left out"] == "of requests from iteration 1 on"

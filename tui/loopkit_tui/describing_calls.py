@@ -160,7 +160,8 @@ def _result(call: CallNode, folded: Folds) -> Iterator[Item]:
             yield from title("it is running")
         return
     size = f"  {count_text(len(call.content), 'character')}" if len(call.content) > 200 else ""
-    words = "error, as the model got it" if call.is_error else "result, as the model got it"
+    got = "as the model got it" if call.given == call.content else "as the tool gave it"
+    words = f"error, {got}" if call.is_error else f"result, {got}"
     if call.status is CallStatus.ANSWERED:
         words = "your answer, as the model got it"
     yield from title(words, (size, "muted"))
@@ -171,3 +172,18 @@ def _result(call: CallNode, folded: Folds) -> Iterator[Item]:
         yield from tree_items(value, "result", folded)
     if call.failure is not None:
         yield Words((f"  raised {one_line(call.failure.type_name, 60)}", "bad"))
+    yield from _as_given(call)
+
+
+def _as_given(call: CallNode) -> Iterator[Item]:
+    """Yield what callbacks made of a result, and since when requests leave it out."""
+    for fact in call.rewrites:
+        name = one_line(f"result_{fact.processor}", 40)
+        if fact.failure is not None:
+            yield from title(f"{name} raised {one_line(fact.failure.type_name, 60)}")
+            yield Passage(fact.failure.message, tone="bad")
+        elif fact.content is not None:
+            yield from title(f"what the model got, from {name}")
+            yield Passage(fact.content or "(nothing)")
+    if call.masked_in is not None:
+        yield Words((f"  left out of requests from iteration {call.masked_in} on", "muted"))

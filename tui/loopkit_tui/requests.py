@@ -63,8 +63,8 @@ def _new_messages(iteration: IterationNode) -> Iterator[Item]:
         yield Passage(before.message.text or "(calls only)", indent=4)
     for call in before.calls:
         yield from call_facts(call)
-        if call.content is not None:
-            yield Passage(call.content, indent=6, tone="bad" if call.is_error else "muted")
+        if call.given is not None:
+            yield Passage(call.given, indent=6, tone="bad" if call.is_error else "muted")
 
 
 def describe_raw(events: Sequence[Event], folded: Folds) -> Iterator[Item]:

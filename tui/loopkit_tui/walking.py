@@ -59,6 +59,7 @@ def _texts(row: Row) -> list[str]:
     if row.kind is RowKind.CALL and row.call is not None:
         call = row.call
         texts += [str(call.effective_arguments), call.raw_arguments or "", call.content or ""]
+        texts += [fact.content for fact in call.rewrites if fact.content is not None]
     elif row.kind is RowKind.ITERATION and row.iteration is not None and row.iteration.message is not None:
         message = row.iteration.message
         texts += [message.text, message.reasoning, message.refusal or ""]

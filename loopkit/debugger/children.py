@@ -5,6 +5,7 @@ A thread can't be interrupted, and a handler that is cancelled may not end the p
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import subprocess
@@ -25,6 +26,8 @@ def end_child_processes(patience: float = PATIENCE_SECONDS) -> int:
     Args:
         patience: seconds that they get to end by themselves.
     """
+    # asyncio tells of each child that ends after its event loop; that is what happens here, so it is no news
+    logging.getLogger("asyncio").setLevel(logging.ERROR)
     found = set(_descendants(os.getpid()))
     _signal(found, signal.SIGTERM)
     limit = time.monotonic() + patience

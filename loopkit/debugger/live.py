@@ -22,7 +22,7 @@ from loopkit.drivers.run import Run, new_header
 from loopkit.drivers.tool_loop import run_root
 from loopkit.errors import DecisionNotAccepted, RecordingError
 from loopkit.messages import Problem
-from loopkit.outcomes import Approve, Deny, Modify, Respond, ToolApproval
+from loopkit.outcomes import Approve, Cancelled, Deny, Modify, Respond, ToolApproval
 from loopkit.providers.protocol import Delta, TextDelta
 from loopkit.recording.writer import Recorder
 from loopkit.tools.checks import json_problem
@@ -256,6 +256,12 @@ class LiveRun:
             # where the recording can't be written the run has ended with that, and `error` says so
             with suppress(RecordingError):
                 self._root.stop(*self._stop_asked)
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the run was stopped before its own end, or still goes."""
+        ended_by_itself = self.result is not None and not isinstance(self.result.termination_reason, Cancelled)
+        return not self.ended or (self._stop_asked is not None and not ended_by_itself)
 
     def wait(self, timeout: float | None) -> bool:
         """Wait for the run's end; return whether it has ended."""

@@ -116,6 +116,11 @@ class Session:
         return _STANDS_NEXT[self._live.stepping]
 
     @property
+    def interrupted(self) -> bool:
+        """Whether a live run was stopped before its own end, or still goes."""
+        return self._live is not None and self._live.interrupted
+
+    @property
     def error(self) -> str:
         """What ended a live run, in one safe line, when it was an exception; else empty."""
         error = None if self._live is None else self._live.error

@@ -27,7 +27,8 @@ _NO_QUOTA = "insufficient_quota"
 SERVER_FAILED = "the server failed: try again, and look into its log if it stays so"
 _CHECK_REQUEST = "check the model's name and the request's settings"
 _LONGEST = 400
-_KEY_LIKE = re.compile(r"\b(sk|pk|rk|key|Bearer)[-_ ][A-Za-z0-9_*.-]{8,}")
+# words that follow `key` in a sentence hold no digit, and no key is without one
+_KEY_LIKE = re.compile(r"\b(?:(?:sk|pk|rk)[-_ ]|(?:key|Bearer)[-_ ](?=[^\s\d*]*[\d*]))[A-Za-z0-9_*.-]{8,}")
 _HISTORY_PLACE = re.compile(r"\b(?:messages\W{0,3}|input\[)(\d+)")
 _ADVICE_TO_RETRY = {"true": True, "false": False}
 _LASTING_CODE = re.compile(

@@ -209,19 +209,43 @@ sys.exit(main(session=Session.start(agent, "Wait.", record=Path(sys.argv[1]))))
 """
 
 
-@pytest.mark.parametrize("signal_name", ["TERM", "HUP"])
-def test_processes_that_a_tool_started_end_with_an_interrupted_run(
-    terminal: Terminal, tmp_path: Path, signal_name: str
-) -> None:
-    """A thread can't be interrupted, but what it waits for can be ended."""
-    script, recording, number = tmp_path / "live.py", tmp_path / "run.jsonl", tmp_path / "pid"
+def _runs_a_process(terminal: Terminal, tmp_path: Path) -> Path:
+    script, number = tmp_path / "live.py", tmp_path / "pid"
     script.write_text(SLEEPS)
-    terminal.run(sys.executable, str(script), str(recording), str(number))
+    terminal.run(sys.executable, str(script), str(tmp_path / "run.jsonl"), str(number))
     terminal.shows("your decision")
+    # keys do nothing in the first moment after a call has come up
     time.sleep(GRACE_SECONDS)
     terminal.type("a")
     terminal.until(lambda: number.exists() and bool(number.read_text()), "the tool's process")
-    os.kill(terminal.child(), getattr(signal, f"SIG{signal_name}"))
+    return number
+
+
+def _its_process_ends(terminal: Terminal, tmp_path: Path, number: Path) -> None:
     terminal.shows("left with")
     terminal.until(lambda: not Path(f"/proc/{number.read_text()}").exists(), "the end of the tool's process")
-    assert open_recording(recording).timeline.ended
+    assert open_recording(tmp_path / "run.jsonl").timeline.ended
+
+
+@pytest.mark.parametrize("signal_name", ["TERM", "HUP"])
+def test_processes_that_a_tool_started_end_with_a_killed_interface(
+    terminal: Terminal, tmp_path: Path, signal_name: str
+) -> None:
+    """A thread can't be interrupted, but what it waits for can be ended."""
+    number = _runs_a_process(terminal, tmp_path)
+    os.kill(terminal.child(), getattr(signal, f"SIG{signal_name}"))
+    _its_process_ends(terminal, tmp_path, number)
+
+
+@pytest.mark.parametrize("keys", [("C-c",), ("q", "y")])
+def test_processes_that_a_tool_started_end_when_a_person_leaves(
+    terminal: Terminal, tmp_path: Path, keys: tuple[str, ...]
+) -> None:
+    """Leaving stops the run before the interface ends."""
+    number = _runs_a_process(terminal, tmp_path)
+    terminal.type(keys[0])
+    if keys[1:]:
+        terminal.shows("Stop it and leave?")
+        time.sleep(GRACE_SECONDS)
+        terminal.type(*keys[1:])
+    _its_process_ends(terminal, tmp_path, number)

@@ -132,8 +132,9 @@ class LoopkitApp(App[None]):
         return paths
 
     def _close_session(self, session: Session) -> None:
-        self.interrupted = self.interrupted or session.running or session.status().state == "stopped"
+        running = session.running
         session.close()
+        self.interrupted = self.interrupted or running or session.interrupted
 
     # ── opening ──────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -47,10 +47,6 @@ def encode_tagged(value: object) -> dict[str, Any]:
     return {"type": type(value).__name__, **encode(value)}
 
 
-def _is_plain(hint: Any) -> bool:
-    return hint in (str, int, float, bool, type(None), Any, object)
-
-
 @cache
 def _class_encoder(cls: Any) -> Encoder:
     hints = typing.get_type_hints(cls)

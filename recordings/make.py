@@ -36,6 +36,7 @@ def record(agent, task, decisions, path):
             session.poll()
             for pending in session.pending():
                 decision = decisions.get(pending.call, Approve())
+                # a person takes a moment, and the recorded waiting time should look like it
                 time.sleep(PLAIN_SECONDS if isinstance(decision, Approve) else THOUGHTFUL_SECONDS)
                 decide(session, pending, decision)
     finally:

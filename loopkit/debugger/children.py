@@ -32,6 +32,7 @@ def end_child_processes(patience: float = PATIENCE_SECONDS) -> int:
     _signal(found, signal.SIGTERM)
     limit = time.monotonic() + patience
     while (left := found & _living()) and time.monotonic() < limit:
+        # nothing wakes us when somebody else's child ends, so we look again
         time.sleep(_LOOK_AGAIN_SECONDS)
     _signal(left, getattr(signal, "SIGKILL", signal.SIGTERM))
     return len(found)

@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 from weakref import WeakSet
 
 from IPython import get_ipython
-
-
-class Closable(Protocol):
-    """What a cell may have made."""
-
-    def close(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)

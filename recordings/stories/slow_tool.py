@@ -10,6 +10,7 @@ from loopkit import Agent, ScriptedProvider, ToolCall, tool
 TASK = "How many visitors did the museum have?"
 DECISIONS = {}
 
+# the report over many years takes longer than the tool may: that is the story
 REPORT = """import sys, time
 years = int(sys.argv[1])
 time.sleep(0.05 if years < 5 else 60)

@@ -6,13 +6,14 @@ from pathlib import Path
 
 from loopkit import Agent, ScriptedProvider, ToolCall, tool
 from loopkit import events as e
+from loopkit.debugger.session import Session
 from tests.debugger.live_runs import Held, add, assert_sound, facts_of, started
 
 SUM = ToolCall("c1", "add", {"a": 1, "b": 2})
 
 
-def gates_passed(session: object) -> list[str]:
-    return [fact.gate for fact in facts_of(session, e.Paused)]  # type: ignore[arg-type]  # a session
+def gates_passed(session: Session) -> list[str]:
+    return [fact.gate for fact in facts_of(session, e.Paused)]
 
 
 def test_a_pause_lets_the_answer_come_to_its_end_and_stands_at_the_next_gate(backend: str, path: Path) -> None:

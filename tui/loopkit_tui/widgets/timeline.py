@@ -110,9 +110,6 @@ class TimelineView(VirtualList):
         if not self.unfold():
             self.fold()
 
-    def is_folded(self, loop: LoopNode) -> bool:
-        return loop.path in self._folded
-
     def _fold(self, loop: LoopNode, *, folded: bool) -> None:
         (self._folded.add if folded else self._folded.discard)(loop.path)
         self._lay_out()

@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 TESTS ?= tests
 
-.PHONY: tui test check recordings schema pictures bench clean
+.PHONY: tui test check recordings schema rules pictures bench clean
 
 tui: $(VENV)/.tui-installed ## open the debugger; make tui ARGS="agent.py:agent --task '…'"
 	@$(BIN)/loopkit tui $(ARGS)
@@ -25,6 +25,9 @@ recordings: $(VENV)/.dev-installed ## make the recorded stories again
 
 schema: $(VENV)/.dev-installed ## write the recording format's JSON Schema again
 	$(BIN)/python -m loopkit.recording.schema
+
+rules: $(VENV)/.dev-installed ## list again which test covers which rule
+	$(BIN)/python -m tests.rules
 
 pictures: $(VENV)/.dev-installed ## take the pictures of the docs again (needs Chromium)
 	PYTHONPATH=. $(BIN)/python docs/pictures/make.py

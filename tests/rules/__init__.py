@@ -1,0 +1,1 @@
+"""Which test covers which rule of the loop and which known fault; `make rules` writes the list."""

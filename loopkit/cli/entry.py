@@ -24,6 +24,7 @@ COMMANDS = {
     "replay": "check that recordings still go the same way",
     "fork": "go on from inside a recording with one thing changed",
     "ls": "list the recordings of a folder",
+    "stats": "figures over many recordings: outcomes, tokens, cost, where the time went",
     "check": "say whether recordings are sound",
     "detect": "say what repeats in recordings",
 }

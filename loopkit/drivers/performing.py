@@ -8,26 +8,19 @@ import json
 from collections.abc import Callable, Hashable, Mapping
 from typing import TYPE_CHECKING, Any
 
-import anyio
-from anyio import get_cancelled_exc_class
-
 from loopkit import events as e
 from loopkit.core.config import ApprovalContext, StopContext
 from loopkit.core.state import AskDecision, AskStopCondition, CallModel, Effect, ProcessResult, RunTool
 from loopkit.drivers.asking_model import ask_model
-from loopkit.drivers.cancelling import cancelled_by_whoever_waits
 from loopkit.drivers.facts import failure_of, verdict_on
 from loopkit.drivers.processing import process_result
 from loopkit.drivers.result import response_of
-from loopkit.drivers.run import CallScope, current_call
-from loopkit.drivers.threads import run_in_thread
-from loopkit.messages import JSONObject, ToolCall
+from loopkit.drivers.running_tools import run_tool
+from loopkit.messages import ToolCall
 from loopkit.outcomes import Approve, Continue, Deny, Modify, Respond, Stop, ToolApproval
-from loopkit.tools.output import failure_text, output_text
 
 if TYPE_CHECKING:
     from loopkit.drivers.loop_driver import LoopDriver
-    from loopkit.tools.definition import Tool
 
 
 async def perform(driver: LoopDriver, effect: Effect, *, inline: bool) -> None:
@@ -40,7 +33,7 @@ async def perform(driver: LoopDriver, effect: Effect, *, inline: bool) -> None:
         case CallModel():
             await ask_model(driver, effect, inline=inline)
         case RunTool():
-            await _run_tool(driver, effect, inline=inline)
+            await run_tool(driver, effect, inline=inline)
         case ProcessResult():
             await process_result(driver, effect, inline=inline)
         case AskDecision():
@@ -151,61 +144,3 @@ async def ask_stop_when(callback: Any, context: StopContext) -> e.StopAnswered:
         case Stop(str() | None as reason):
             return e.StopAnswered(True, reason)
     raise TypeError(f"stop_when must return Stop, Continue or None, well filled in, not {said!r}")
-
-
-# ── tools ────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-async def _run_tool(driver: LoopDriver, effect: RunTool, *, inline: bool) -> None:
-    call = driver.core.state.call_state(effect.call)
-    assert call is not None
-    tool = driver.registry.get(call.call.name)
-    assert tool is not None
-    token = current_call.set(CallScope(driver, effect.call))
-    try:
-        if tool.definition.timeout is not None:
-            async with anyio.create_task_group() as timing:
-                timing.start_soon(_watch_tool, driver, effect, tool.definition.timeout)
-                fact = await _outcome(driver, effect, tool, call.arguments)
-                timing.cancel_scope.cancel()
-        else:
-            fact = await _outcome(driver, effect, tool, call.arguments)
-    finally:
-        current_call.reset(token)
-    if not driver.answer(fact, effect, inline=inline):
-        driver.expect_late_end()
-        driver.post_late(effect.call, _late_words(fact))
-
-
-async def _outcome(driver: LoopDriver, effect: RunTool, tool: Tool, arguments: JSONObject) -> e.Input:
-    try:
-        value = await _call_handler(driver, effect, tool, arguments)
-        content, is_error = output_text(value)
-    except (Exception, SystemExit, get_cancelled_exc_class()) as error:  # a result for the model (9.1, 9.4)
-        if cancelled_by_whoever_waits(error):
-            raise
-        if driver.core.state.rules.maximum_consecutive_errors is not None:
-            driver.tool_exceptions[effect.call] = error
-        return e.ToolFailed(effect.call, failure_of(error), failure_text(error))
-    return e.ToolReturned(effect.call, content, is_error)
-
-
-async def _call_handler(driver: LoopDriver, effect: RunTool, tool: Tool, arguments: JSONObject) -> Any:
-    keywords = tool.arguments(arguments, driver.context)
-    if tool.is_async:
-        return await tool.function(**keywords)
-
-    def ended_late(error: BaseException | None) -> None:
-        driver.post_late(effect.call, "returned" if error is None else f"raised {type(error).__name__}")
-
-    return await run_in_thread(functools.partial(tool.function, **keywords), driver.expect_late_end, ended_late)
-
-
-async def _watch_tool(driver: LoopDriver, effect: RunTool, seconds: float) -> None:
-    await anyio.sleep(seconds)
-    words = f"The tool did not end within {seconds:g} s and is no longer waited for; it may still take effect."
-    driver.post(e.ToolAbandoned(effect.call, "tool timeout", words), effect)
-
-
-def _late_words(fact: e.Input) -> str:
-    return f"raised {fact.failure.type_name}" if isinstance(fact, e.ToolFailed) else "returned"

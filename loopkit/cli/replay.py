@@ -8,47 +8,109 @@ Exit code: 0 all are the same, 1 one diverged (the first differing event is name
 from __future__ import annotations
 
 import argparse
-from typing import Any
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from loopkit.cli.output import USAGE_ERROR, print_json, warn_of
-from loopkit.errors import LoopkitError
+
+if TYPE_CHECKING:
+    from loopkit.debugger.batch import ReplayOutcome
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
-    parser.add_argument("files", metavar="FILE", nargs="+", help="recordings")
+    parser.add_argument("files", metavar="PATH", nargs="+", help="recordings, or folders of them")
     parser.add_argument("--agent", metavar="AGENT", help="path.py:name or package.module:name")
     parser.add_argument(
         "--tools", choices=("recorded", "live"), default="recorded", help="live: the agent's tools really run"
     )
+    parser.add_argument("-n", "--workers", metavar="N", type=_workers, default=1, help="processes (default: 1)")
+    parser.add_argument("--junit", metavar="FILE", help="write the outcomes as JUnit XML too")
     parser.add_argument("--json", action="store_true", help="a JSON list, one object a file")
 
 
 def run(options: argparse.Namespace) -> int:
     """Replay each file and say how it went."""
+    from loopkit.debugger.batch import replay_all
     from loopkit.debugger.display import visible
-    from loopkit.debugger.runs import replay_file
-    from loopkit.debugger.targets import load_agent
     from loopkit.errors import UserError
 
     if options.tools == "live" and options.agent is None:
         raise UserError("--tools live needs the agent whose tools are run: --agent path.py:name")
-    agent = load_agent(options.agent) if options.agent else None
-    code = 0
-    results: list[dict[str, Any]] = []
-    for file in options.files:
-        try:
-            report = replay_file(file, agent=agent, tools=options.tools)
-        except (LoopkitError, OSError) as error:
+    files = _expand(options.files)
+    outcomes: dict[str, ReplayOutcome] = {}
+    replays = replay_all(files, agent=options.agent, options={"tools": options.tools}, workers=options.workers)
+    for outcome in replays:
+        outcomes[outcome.file] = outcome
+        _wipe_progress()
+        if outcome.error is not None:
             if options.debug:
-                raise
-            code = USAGE_ERROR
-            results.append({"file": file, "same": None, "error": warn_of(error)})
-            continue
-        code = max(code, 0 if report.same else 1)
-        results.append({"file": file, **report.data()})
-        if not options.json:
-            print(visible(report.text()))
+                raise outcome.error
+            warn_of(outcome.error)
+        elif not options.json and not (outcome.same and _is_batch(options.files)):
+            print(visible(outcome.text), flush=True)
+        _show_progress(list(outcomes.values()), len(files))
+    ordered = [outcomes[file] for file in files]
+    if options.junit is not None:
+        from loopkit.debugger.junit import junit_xml
+
+        Path(options.junit).write_bytes(junit_xml(ordered))
     if options.json:
-        print_json(results)
-    return code
+        print_json([outcome.data() for outcome in ordered])
+    elif _is_batch(options.files):
+        print(_summary(ordered))
+    if any(outcome.same is None for outcome in ordered):
+        return USAGE_ERROR
+    return 0 if all(outcome.same for outcome in ordered) else 1
+
+
+def _workers(text: str) -> int:
+    number = int(text) if text.isdecimal() else 0
+    if not 1 <= number <= 256:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of processes: 1 to 256")
+    return number
+
+
+def _is_batch(places: list[str]) -> bool:
+    return any(Path(place).is_dir() for place in places)
+
+
+def _expand(places: list[str]) -> list[str]:
+    """Return the files in the order in which they were named, each once; a folder's by name."""
+    from loopkit.debugger.library import recordings_in
+    from loopkit.errors import UserError
+
+    files: dict[str, None] = {}
+    for place in places:
+        if not Path(place).is_dir():
+            files[place] = None
+            continue
+        found = recordings_in([place])
+        if not found:
+            raise UserError(f"{place}: no recordings in this folder")
+        files.update((str(path), None) for path in found)
+    return list(files)
+
+
+def _show_progress(outcomes: list[ReplayOutcome], files: int) -> None:
+    """Keep one line on the terminal that says how far it is."""
+    if len(outcomes) < files and sys.stderr.isatty():
+        diverged = sum(outcome.same is False for outcome in outcomes)
+        words = f"{'█' * (20 * len(outcomes) // files):<20} {len(outcomes)} of {files}"
+        print(words + (f", {diverged} diverged" if diverged else ""), end="", file=sys.stderr, flush=True)
+
+
+def _wipe_progress() -> None:
+    if sys.stderr.isatty():
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+def _summary(outcomes: list[ReplayOutcome]) -> str:
+    same = sum(outcome.same is True for outcome in outcomes)
+    diverged = sum(outcome.same is False for outcome in outcomes)
+    unusable = sum(outcome.same is None for outcome in outcomes)
+    words = [f"{same} same"]
+    words += [f"{diverged} diverged"] if diverged else []
+    words += [f"{unusable} can't be used"] if unusable else []
+    return f"{len(outcomes)} recordings: {', '.join(words)}"

@@ -28,7 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the figures."""
-    from loopkit.debugger.fleet import Fleet, recordings_in
+    from loopkit.debugger.fleet import Fleet
+    from loopkit.debugger.library import recordings_in
     from loopkit.debugger.targets import recordings_folder
     from loopkit.errors import UserError
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from loopkit.debugger.costs import Cost, answer_cost
 from loopkit.errors import UserError
 from loopkit.messages import Usage
-from loopkit.recording.header import SNIFFED_BYTES, looks_like_recording
 
 if TYPE_CHECKING:
     import duckdb
@@ -141,39 +140,12 @@ class Fleet:
         return costs
 
 
-def recordings_in(places: Iterable[str | Path]) -> list[Path]:
-    """Return the recordings of ours among files and in folders, their subfolders included, each once.
-
-    Raises:
-        UserError: a place isn't there, or a file that was named is no recording.
-    """
-    found: dict[Path, None] = {}
-    for place in map(Path, places):
-        if place.is_dir():
-            found.update(dict.fromkeys(path for path in sorted(place.rglob("*.jsonl")) if _is_recording(path)))
-        elif not place.exists():
-            raise UserError(f"{place}: no such file or folder")
-        elif not _is_recording(place):
-            raise UserError(f"{place}: not a recording of loopkit's")
-        else:
-            found[place] = None
-    return list(found)
-
-
 def sum_of(costs: Iterable[Cost]) -> Cost:
     """Add costs up; the total stays unknown while a part is."""
     parts = list(costs)
     return Cost(
         sum(part.dollars for part in parts), sum(part.priced for part in parts), sum(part.unpriced for part in parts)
     )
-
-
-def _is_recording(path: Path) -> bool:
-    try:
-        with path.open("rb") as file:
-            return looks_like_recording(file.read(SNIFFED_BYTES))
-    except OSError:
-        return False
 
 
 def _as_pattern(file: Path) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -103,6 +104,25 @@ def summary_data(run: RunSummary) -> dict[str, Any]:
     return {**data, "path": str(run.path), "when": run.when.isoformat(timespec="seconds")}
 
 
+def recordings_in(places: Iterable[str | Path]) -> list[Path]:
+    """Return the recordings of ours among files and in folders, their subfolders included, each once.
+
+    Raises:
+        UserError: a place isn't there, or a file that was named is no recording.
+    """
+    found: dict[Path, None] = {}
+    for place in map(Path, places):
+        if place.is_dir():
+            found.update(dict.fromkeys(path for path in sorted(place.rglob("*.jsonl")) if _is_recording(path)))
+        elif not place.exists():
+            raise UserError(f"{place}: no such file or folder")
+        elif not _is_recording(place):
+            raise UserError(f"{place}: not a recording of loopkit's")
+        else:
+            found[place] = None
+    return list(found)
+
+
 def bundled_recordings() -> list[Path]:
     """Return the recordings that come with the package."""
     return sorted(_BUNDLED.glob("*.jsonl"))
@@ -111,6 +131,13 @@ def bundled_recordings() -> list[Path]:
 def _is_ours(path: Path) -> bool:
     with path.open("rb") as file:
         return looks_like_recording(file.read(SNIFFED_BYTES))
+
+
+def _is_recording(path: Path) -> bool:
+    try:
+        return _is_ours(path)
+    except OSError:
+        return False
 
 
 def _summary(path: Path, changed: datetime, recorded: OpenedRun) -> RunSummary:

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from loopkit import events as e
-from loopkit.debugger.fleet import Fleet, recordings_in
+from loopkit.debugger.fleet import Fleet
+from loopkit.debugger.library import recordings_in
 from loopkit.debugger.recorded import open_recording
 from loopkit.debugger.report import outcome_name, totals
 from loopkit.errors import UserError

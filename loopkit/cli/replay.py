@@ -107,10 +107,12 @@ def _wipe_progress() -> None:
 
 
 def _summary(outcomes: list[ReplayOutcome]) -> str:
+    from loopkit.debugger.rows import count_text
+
     same = sum(outcome.same is True for outcome in outcomes)
     diverged = sum(outcome.same is False for outcome in outcomes)
     unusable = sum(outcome.same is None for outcome in outcomes)
     words = [f"{same} same"]
     words += [f"{diverged} diverged"] if diverged else []
     words += [f"{unusable} can't be used"] if unusable else []
-    return f"{len(outcomes)} recordings: {', '.join(words)}"
+    return f"{count_text(len(outcomes), 'recording')}: {', '.join(words)}"

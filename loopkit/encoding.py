@@ -50,12 +50,7 @@ def encode_tagged(value: object) -> dict[str, Any]:
 @cache
 def _class_encoder(cls: Any) -> Encoder:
     hints = typing.get_type_hints(cls)
-    plan: list[tuple[str, Encoder | None, Any]] = []
-    for field in dataclasses.fields(cls):
-        default = field.default
-        if field.default_factory is not dataclasses.MISSING:
-            default = field.default_factory()
-        plan.append((field.name, _encoder(hints[field.name]), default))
+    plan = [(field.name, _encoder(hints[field.name]), default_of(field)) for field in dataclasses.fields(cls)]
     missing = dataclasses.MISSING
 
     def encode_instance(value: Any) -> dict[str, Any]:
@@ -71,14 +66,20 @@ def _class_encoder(cls: Any) -> Encoder:
     return encode_instance
 
 
-def _members(hint: Any) -> tuple[Any, ...]:
+def default_of(field: dataclasses.Field[Any]) -> Any:
+    """Return what a field holds when nothing was given for it, or `dataclasses.MISSING`."""
+    return field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
+
+
+def members_of(hint: Any) -> tuple[Any, ...]:
+    """Return the types that a hint allows, `None` left out."""
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
         return tuple(member for member in typing.get_args(hint) if member is not type(None))
     return (hint,)
 
 
 def _encoder(hint: Any) -> Encoder | None:
-    members = _members(hint)
+    members = members_of(hint)
     classes = [member for member in members if isinstance(member, type) and dataclasses.is_dataclass(member)]
     if len(classes) > 1:
         return encode_tagged
@@ -125,7 +126,7 @@ def _class_decoder(cls: Any) -> Decoder:
 
 
 def _decoder(hint: Any) -> Decoder | None:
-    optional = type(None) in typing.get_args(hint) and len(_members(hint)) >= 1 and hint is not _members(hint)[0]
+    optional = type(None) in typing.get_args(hint) and len(members_of(hint)) >= 1 and hint is not members_of(hint)[0]
     inner = _present_decoder(hint)
     if inner is None or not optional:
         return inner
@@ -133,7 +134,7 @@ def _decoder(hint: Any) -> Decoder | None:
 
 
 def _present_decoder(hint: Any) -> Decoder | None:
-    members = _members(hint)
+    members = members_of(hint)
     classes = {
         member.__name__: member for member in members if isinstance(member, type) and dataclasses.is_dataclass(member)
     }

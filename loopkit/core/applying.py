@@ -200,8 +200,8 @@ def _call(state: LoopState, key: str) -> CallState:
 
 def _decision_requested(state: LoopState, fact: e.DecisionRequested) -> LoopState:
     call = _call(state, fact.call).changed(phase=CallPhase.REQUESTED, version=fact.version)
-    state = state.with_call(call, requested=state.requested + 1, phase=Phase.DECIDING)
-    return state.changed(wants=state.wants | {AskDecision(fact.call, fact.version)})
+    wants = state.wants | {AskDecision(fact.call, fact.version)}
+    return state.with_call(call, requested=state.requested + 1, phase=Phase.DECIDING, wants=wants)
 
 
 def _decided(state: LoopState, fact: e.Decided) -> LoopState:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
 from typing import overload
 
-from loopkit.encoding import encode
+from loopkit.json_text import JSONWriter
 from loopkit.messages import Message, ToolCall, ToolResult
 
 INTERRUPTED_CALL = "This call was interrupted; it is unknown whether it took effect."
@@ -149,10 +148,16 @@ def _synthetic(open_calls: Iterable[ToolCall]) -> list[Message]:
 
 def extend_fingerprint(fingerprint: str, value: object) -> str:
     """Return the hash chain's next link; equal chains mean equal values in the same order."""
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), default=str)
-    return blake2b(f"{fingerprint}{text}".encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+    return _next_link(fingerprint, _CANONICAL.plain(value))
 
 
 def extend_by_message(fingerprint: str, message: Message) -> str:
     """Return the hash chain's next link for one appended message."""
-    return extend_fingerprint(fingerprint, encode(message))
+    return _next_link(fingerprint, _CANONICAL.text_of(message))
+
+
+_CANONICAL = JSONWriter(ensure_ascii=True, sort_keys=True, allow_nan=True, default=str)
+
+
+def _next_link(fingerprint: str, text: str) -> str:
+    return blake2b(f"{fingerprint}{text}".encode(), digest_size=8).hexdigest()

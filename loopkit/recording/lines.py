@@ -6,8 +6,9 @@ import json
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
-from loopkit.encoding import DecodingError, decode, encode
+from loopkit.encoding import DecodingError, decode
 from loopkit.events import FACT_CLASSES, Event, Fact, Unrecognised
+from loopkit.json_text import JSONWriter
 
 ENVELOPE = ("seq", "t", "loop", "iteration", "type")
 MICROSECONDS = 6
@@ -19,9 +20,8 @@ def _plain(value: object) -> object:
     raise TypeError(f"{type(value).__name__} is not JSON")
 
 
-# `json.dumps` with options builds an encoder at every call
-_UTF8 = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_plain).encode
-_ESCAPED = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":"), default=_plain).encode
+_UTF8 = JSONWriter(ensure_ascii=False, sort_keys=False, allow_nan=False, default=_plain)
+_ESCAPED = JSONWriter(ensure_ascii=True, sort_keys=False, allow_nan=False, default=_plain)
 
 
 def event_line(event: Event) -> bytes:
@@ -34,23 +34,26 @@ def event_line(event: Event) -> bytes:
     Raises:
         ValueError: it holds something that JSON doesn't have: NaN, an infinity, an object, or endless nesting.
     """
-    fact = event.fact
-    data: dict[str, Any] = {
-        "seq": event.seq,
-        "t": round(event.t, MICROSECONDS),
-        "loop": event.loop,
-        "iteration": event.iteration,
-        "type": event.type,
-    }
-    data.update(_boxed(fact.data) if isinstance(fact, Unrecognised) else encode(fact))
     try:
-        return (_UTF8(data) + "\n").encode()
+        return _text(event, _UTF8).encode()
     except UnicodeEncodeError:
-        return (_ESCAPED(data) + "\n").encode()
+        return _text(event, _ESCAPED).encode()
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     except TypeError as error:
         raise ValueError(str(error)) from None
+
+
+def _text(event: Event, writer: JSONWriter) -> str:
+    fact, plain = event.fact, writer.plain
+    if isinstance(fact, Unrecognised):
+        members = f',"type":{plain(fact.type_name)}'
+        if fact.data:
+            members += f",{plain(dict(_boxed(fact.data)))[1:-1]}"
+    else:
+        members = writer.tagged_members(fact)
+    t = plain(round(event.t, MICROSECONDS))
+    return f'{{"seq":{event.seq},"t":{t},"loop":{writer.quote(event.loop)},"iteration":{event.iteration}{members}}}\n'
 
 
 def read_event(line: bytes, *, lenient: bool = False) -> Event:

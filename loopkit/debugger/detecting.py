@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from loopkit import events as e
 from loopkit.core.config import LoopDetectionConfig, LoopRules, ToolDetection
@@ -13,9 +13,22 @@ from loopkit.core.detection import DETECTORS, Outcome, Watch
 from loopkit.debugger.recorded import OWN_FORMAT, open_recording
 from loopkit.encoding import encode
 from loopkit.errors import RecordingError, UserError
+from loopkit.importers import codex
+from loopkit.importers.codex_outputs import comparable_output
 
 DEFAULT_THRESHOLD = 3
 _INVALID = "invalid arguments"
+
+# Returns what makes two results the same, or None for one that equals no other.
+Comparable: TypeAlias = Callable[[str], str | None]
+
+
+def _as_it_is(content: str) -> str | None:
+    return content
+
+
+# Formats that put times and ids of their own around what a tool gave.
+_COMPARABLE: dict[str, Comparable] = {codex.NAME: comparable_output}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +82,8 @@ def detect_file(path: str | Path, config: LoopDetectionConfig) -> list[Found]:
     """Run detectors over a recording, or a session that another tool recorded.
 
     A recording keeps the settings that it had for single tools, as far as `config` has none for them. A foreign session
-    doesn't say which tools poll, so every tool's repeats count only while its results stay the same.
+    doesn't say which tools poll, so every tool's repeats count only while its results stay the same; times and ids that
+    its program put around a result make no difference, and a command that still runs has none yet.
 
     Args:
         config: detectors, threshold and settings of single tools; what they would do is not done.
@@ -79,24 +93,32 @@ def detect_file(path: str | Path, config: LoopDetectionConfig) -> list[Found]:
     """
     run = open_recording(path)
     try:
-        return list(detect(run.events, config, foreign=run.source_format != OWN_FORMAT))
+        comparable = _COMPARABLE.get(run.source_format, _as_it_is)
+        return list(detect(run.events, config, foreign=run.source_format != OWN_FORMAT, comparable=comparable))
     except (ValueError, TypeError) as error:
         raise RecordingError(f"{path}: its loop detection settings can't be used: {error}") from None
 
 
-def detect(events: Iterable[e.Event], config: LoopDetectionConfig, *, foreign: bool = False) -> Iterator[Found]:
+def detect(
+    events: Iterable[e.Event],
+    config: LoopDetectionConfig,
+    *,
+    foreign: bool = False,
+    comparable: Comparable = _as_it_is,
+) -> Iterator[Found]:
     """Yield what detectors find in the events of a run.
 
     Args:
         foreign: the events don't say which tools there are.
+        comparable: what of a tool's answer makes two answers the same.
     """
     loops: dict[str, _Loop] = {}
     for event in events:
         if isinstance(event.fact, e.LoopStarted):
-            loops[event.loop] = _started(event.fact, config, loops, foreign=foreign)
+            loops[event.loop] = _started(event.fact, config, loops, comparable, foreign=foreign)
         loop = loops.get(event.loop)
         if loop is None:
-            loop = loops[event.loop] = _Loop(("?",), Watch.of(config, None))
+            loop = loops[event.loop] = _Loop(("?",), Watch.of(config, None), comparable)
         for repetition in loop.take(event):
             yield Found(event.loop, loop.agents, event.iteration, repetition)
 
@@ -105,6 +127,7 @@ def detect(events: Iterable[e.Event], config: LoopDetectionConfig, *, foreign: b
 class _Loop:
     agents: tuple[str, ...]
     watch: Watch
+    comparable: Comparable
     outcomes: dict[str, Outcome] = field(default_factory=dict)
 
     def take(self, event: e.Event) -> tuple[e.RepetitionDetected, ...]:
@@ -117,7 +140,7 @@ class _Loop:
             case e.MessagesInjected(messages) if any(message.role == "user" for message in messages):
                 self.watch = self.watch.restarted()
             case e.ToolReturned(call, content, is_error):
-                self.outcomes[call] = Outcome(content, is_error)
+                self.outcomes[call] = Outcome(self.comparable(content), is_error)
             case e.ToolFailed(call, _, content):
                 self.outcomes[call] = Outcome(content, failed=True)
             case e.ToolAbandoned(call, _, content):
@@ -129,12 +152,19 @@ class _Loop:
         return ()
 
 
-def _started(fact: e.LoopStarted, config: LoopDetectionConfig, loops: dict[str, _Loop], *, foreign: bool) -> _Loop:
+def _started(
+    fact: e.LoopStarted,
+    config: LoopDetectionConfig,
+    loops: dict[str, _Loop],
+    comparable: Comparable,
+    *,
+    foreign: bool,
+) -> _Loop:
     above = loops.get((fact.parent_call or "").rpartition("/")[0])
     agents = (*(above.agents if above is not None else ()), fact.agent)
     if foreign:
-        return _Loop(agents, Watch.of(config, None))
+        return _Loop(agents, Watch.of(config, None), comparable)
     recorded = LoopRules.read(fact.configuration).detection
     if recorded is not None:
         config = replace(config, tools={**recorded.by_tool, **config.by_tool})
-    return _Loop(agents, Watch.of(config, fact.tools))
+    return _Loop(agents, Watch.of(config, fact.tools), comparable)

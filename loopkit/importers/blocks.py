@@ -44,7 +44,7 @@ def part_of(block: Block) -> Part | None:
             return Refusal(as_text(block.get("refusal")))
         case "image":
             return _image(as_object(block.get("source")))
-        case "image_url":
+        case "image_url" | "input_image":
             return _linked_image(block.get("image_url"))
         case _:
             return None

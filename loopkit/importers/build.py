@@ -15,7 +15,7 @@ from loopkit.encoding import encode
 from loopkit.importers.pairing import CallSlot
 from loopkit.importers.plan import plan, session_ending
 from loopkit.importers.steps import MAIN, Answer, Ended, Note, Progress, Prompt, Result, Step, Thread
-from loopkit.messages import NO_USAGE, UNREPORTED_USAGE, ChatResponse, Message, Problem, ToolCall, Usage
+from loopkit.messages import NO_USAGE, UNREPORTED_USAGE, ChatResponse, Message, Usage
 from loopkit.outcomes import Cancelled, Deny, TerminationReason
 
 NEVER_ENDED = Cancelled("its end is not in the session")
@@ -36,13 +36,15 @@ class Built:
     runs: int
 
 
-def build(threads: Mapping[str, Thread], steps: Sequence[Step], ending: TerminationReason | None = None) -> Built:
+def build(
+    threads: Mapping[str, Thread], steps: Sequence[Step], ending: TerminationReason | e.Failure | None = None
+) -> Built:
     """Turn a session's steps into events.
 
     Args:
         threads: by key; `MAIN` is among them, and every other one's parent.
         steps: in the order of the file; all of their threads are in `threads`.
-        ending: how the session ended when the format says so; None leaves it to the last words.
+        ending: how the session ended when the format says so, or what it failed of; None leaves it to the last words.
     """
     builder = _Builder(threads, steps)
     builder.run(ending if ending is not None else session_ending(steps))
@@ -78,7 +80,7 @@ class _Builder:
         self.t = 0.0
         self.origin = next((step.at for step in steps if step.at is not None), 0.0)
 
-    def run(self, ending: TerminationReason | None) -> None:
+    def run(self, ending: TerminationReason | e.Failure | None) -> None:
         main = self.start(MAIN, None)
         for index, step in enumerate(self.steps):
             if step.at is not None:
@@ -139,12 +141,15 @@ class _Builder:
         loop, iteration = self.iterations[slot.answer]
         return loop, e.call_key(loop.path, iteration, slot.position)
 
-    def close(self, loop: _Loop, reason: TerminationReason) -> None:
+    def close(self, loop: _Loop, reason: TerminationReason | e.Failure) -> None:
         for child in loop.children:
             if not child.ended:
                 self.close(child, NEVER_ENDED)
         loop.ended = True
-        self.emit(loop, e.LoopFinished(reason, loop.iteration, loop.usage))
+        if isinstance(reason, e.Failure):
+            self.emit(loop, e.LoopFailed(reason, loop.iteration, loop.usage))
+        else:
+            self.emit(loop, e.LoopFinished(reason, loop.iteration, loop.usage))
 
     # ── one step ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -211,7 +216,6 @@ class _Builder:
 
 def _reply(step: Answer) -> e.ModelReplied:
     response = ChatResponse(parts=step.parts, stop_reason=step.stop_reason)
-    verdicts = tuple(_verdict(call) for call in step.calls)
     return e.ModelReplied(
         response.message,
         step.usage,
@@ -219,9 +223,4 @@ def _reply(step: Answer) -> e.ModelReplied:
         step.raw_stop_reason,
         step.model,
         step.request_id,
-        verdicts if any(verdict.problems for verdict in verdicts) else (),
     )
-
-
-def _verdict(call: ToolCall) -> e.CallVerdict:
-    return e.CallVerdict((Problem("$", call.problem),)) if call.problem else e.CallVerdict()

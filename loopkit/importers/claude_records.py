@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from loopkit.importers.blocks import Block, as_object, as_text, token_count
+from loopkit.importers.call_arguments import call_of, compact
 from loopkit.messages import StopReason, ToolCall, Usage
 from loopkit.outcomes import DENIED_WITHOUT_REASON, Cancelled, Complete, TerminationReason
 
@@ -58,14 +58,6 @@ _TASK_ID = re.compile(r"<task-id>\s*([^<]*?)\s*</task-id>")
 _TASK_STATUS = re.compile(r"<status>\s*([^<]*?)\s*</status>")
 
 
-def compact(value: Any) -> str:
-    """Return a JSON value as text on one line."""
-    try:
-        return json.dumps(value, ensure_ascii=False)
-    except (RecursionError, ValueError):
-        return "(nested too deeply to show)"
-
-
 def usage_of(message: Block) -> Usage | None:
     """Return the tokens that one line reports, or None; lines of one answer repeat and raise them."""
     usage = message.get("usage")
@@ -85,12 +77,7 @@ def stop_reason(word: str | None) -> StopReason | None:
 
 def tool_call(block: Block) -> ToolCall:
     """Return the call of a `tool_use` block."""
-    identity, name, arguments = as_text(block.get("id")), as_text(block.get("name")), block.get("input")
-    if isinstance(arguments, dict):
-        return ToolCall(identity, name, arguments)
-    if arguments is None:
-        return ToolCall(identity, name)
-    return ToolCall(identity, name, {}, compact(arguments), "the arguments are not a JSON object")
+    return call_of(as_text(block.get("id")), as_text(block.get("name")), block.get("input"))
 
 
 @dataclass(frozen=True, slots=True)

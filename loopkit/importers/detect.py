@@ -10,7 +10,7 @@ from typing import Any
 
 from loopkit.errors import ImportFormatError
 from loopkit.events import Fact, LoopStarted, MessagesInjected, ModelReplied
-from loopkit.importers import claude_code, openai_chat
+from loopkit.importers import claude_code, codex, openai_chat
 from loopkit.importers.session import ForeignSession
 from loopkit.importers.source import Source, Value
 
@@ -27,6 +27,17 @@ _CLAUDE_STATE = frozenset(
         "custom-title",
         "ai-title",
         "last-prompt",
+    ]
+)
+_CODEX_ENVELOPES = frozenset(
+    [
+        "session_meta",
+        "turn_context",
+        "response_item",
+        "event_msg",
+        "compacted",
+        "world_state",
+        "inter_agent_communication_metadata",
     ]
 )
 # Keys that mark documents of other formats which hold role messages too.
@@ -104,6 +115,16 @@ def claude_code_score(sample: list[Any]) -> int:
     return sum(_is_claude_record(record) for record in sample if isinstance(record, dict))
 
 
+def codex_score(sample: list[Any]) -> int:
+    """Count Codex's envelopes; older builds are known by their first record, which has an id and a time but no type."""
+    records = [record for record in sample if isinstance(record, dict)]
+    envelopes = sum(
+        "timestamp" in record and isinstance(record.get("payload"), dict) and record.get("type") in _CODEX_ENVELOPES
+        for record in records
+    )
+    return envelopes or (SAMPLE_RECORDS if records and _is_old_codex(records) else 0)
+
+
 def openai_chat_score(sample: list[Any]) -> int:
     """Tell role messages with OpenAI's marks, or without any provider's, from other formats' role messages."""
     messages: list[Any] = []
@@ -122,6 +143,7 @@ def openai_chat_score(sample: list[Any]) -> int:
 
 FORMATS = (
     Format(claude_code.NAME, "Claude Code sessions", claude_code_score, claude_code.read),
+    Format(codex.NAME, "Codex sessions", codex_score, codex.read),
     Format(openai_chat.NAME, "OpenAI chat dumps", openai_chat_score, openai_chat.read),
 )
 
@@ -133,6 +155,14 @@ def _is_claude_record(record: dict[str, Any]) -> bool:
     if isinstance(record.get("sessionId"), str) and ("parentUuid" in record or kind in _CLAUDE_SPOKEN):
         return True
     return kind in _CLAUDE_STATE and any(key in record for key in ("sessionId", "leafUuid", "messageId"))
+
+
+def _is_old_codex(records: list[dict[str, Any]]) -> bool:
+    first = records[0]
+    if isinstance(first.get("session"), dict) and isinstance(first.get("items"), list):
+        return "id" in first["session"] and "timestamp" in first["session"]
+    headed = "type" not in first and isinstance(first.get("id"), str) and isinstance(first.get("timestamp"), str)
+    return headed and any("record_type" in record or record.get("type") == "message" for record in records[1:])
 
 
 def _is_other_document(item: dict[str, Any]) -> bool:
@@ -167,7 +197,8 @@ def _named(name: str) -> Format:
 
 
 def _supported() -> str:
-    return " and ".join(f"{known.label} ({known.name})" for known in FORMATS)
+    *others, last = (f"{known.label} ({known.name})" for known in FORMATS)
+    return f"{', '.join(others)} and {last}"
 
 
 def _saw(source: Source, sample: list[Any]) -> str:

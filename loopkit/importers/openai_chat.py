@@ -6,15 +6,15 @@ are those of the whole file.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from loopkit.importers.blocks import Block, as_blocks, as_object, as_text, content_text, moment, part_of, token_count
 from loopkit.importers.build import build
+from loopkit.importers.call_arguments import call_of
 from loopkit.importers.session import ForeignSession
-from loopkit.importers.source import Source, Unreadable, decode_value
+from loopkit.importers.source import Source, Unreadable
 from loopkit.importers.steps import MAIN, Answer, Note, Prompt, Result, Step, Thread
 from loopkit.messages import Message, Part, Reasoning, Refusal, StopReason, ToolCall, Usage
 from loopkit.outcomes import Complete, StopCondition, TerminationReason
@@ -209,39 +209,7 @@ def _listed_calls(message: Block) -> Iterator[ToolCall]:
 
 def _call(entry: Block, function: Block) -> ToolCall:
     identity = as_text(entry.get("id")) or as_text(entry.get("call_id"))
-    name = as_text(function.get("name"))
-    arguments = function.get("arguments", function.get("input"))
-    if isinstance(arguments, dict):
-        return ToolCall(identity, name, arguments)
-    if arguments is None or (isinstance(arguments, str) and not arguments.strip()):
-        return ToolCall(identity, name)
-    text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
-    return _parsed_call(identity, name, text)
-
-
-def _parsed_call(identity: str, name: str, text: str) -> ToolCall:
-    stripped = text.strip()
-    found = decode_value(stripped)
-    if found is None or found[1] != len(stripped):
-        return ToolCall(identity, name, {}, text, "the arguments are not valid JSON")
-    if not isinstance(found[0], dict):
-        return ToolCall(identity, name, {}, text, "the arguments are not a JSON object")
-    return ToolCall(identity, name, found[0], duplicate_keys=_duplicate_keys(stripped))
-
-
-def _duplicate_keys(text: str) -> tuple[str, ...]:
-    repeated: dict[str, None] = {}
-
-    def note(pairs: list[tuple[str, Any]]) -> None:
-        keys = [key for key, _ in pairs]
-        if len(set(keys)) < len(keys):
-            repeated.update(dict.fromkeys(key for key in keys if keys.count(key) > 1))
-
-    try:
-        json.loads(text, object_pairs_hook=note)
-    except (ValueError, RecursionError):
-        return ()
-    return tuple(repeated)
+    return call_of(identity, as_text(function.get("name")), function.get("arguments", function.get("input")))
 
 
 def _same(call: ToolCall, other: ToolCall) -> bool:

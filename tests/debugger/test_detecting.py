@@ -28,10 +28,12 @@ from loopkit.core.detection import DETECTORS
 from loopkit.debugger.detecting import detect, detect_file, detection_of
 from loopkit.debugger.recorded import open_recording
 from loopkit.errors import UserError
+from loopkit.importers.codex_outputs import command_output
 from loopkit.messages import Message
 from tests.drivers.random_agents import Plan, plans
 from tests.drivers.random_runs import Meddling, meddlings, play
 from tests.drivers.stage import ClosingRecorder
+from tests.importers.codex_lines import Rollout, command
 
 ALL = detection_of()
 CORPUS = os.environ.get("LOOPKIT_CORPUS", "")
@@ -194,11 +196,66 @@ def test_it_finds_what_the_run_itself_reported(
         assert {iteration for iteration, _ in found[len(reported) :]} <= {last}
 
 
+def codex_session(path: Path, *turns: tuple[str, dict[str, Any], str]) -> Path:
+    """A session of Codex: tool, arguments and result of each turn."""
+    lines = Rollout()
+    lines.prompt("go")
+    for number, (name, arguments, result) in enumerate(turns):
+        lines.asks(f"c{number}", name, **arguments)
+        lines.gets(f"c{number}", result)
+    lines.says("done")
+    path.write_text(lines.text())
+    return path
+
+
+def test_waiting_for_a_command_that_still_runs_is_no_loop(tmp_path: Path) -> None:
+    """spec/faults.md g1: Codex looks at a silent process again and again; it may yet say something."""
+    wait = ("write_stdin", {"session_id": 7, "chars": ""})
+    turns = [(*wait, command("", None, chunk=f"{number:06x}", seconds=30 + number / 99)) for number in range(20)]
+    path = codex_session(tmp_path / "codex.jsonl", ("exec_command", {"cmd": "make"}, command("", None)), *turns)
+    assert detectors_of(path, detection_of("all", 2)) == []
+
+
+def test_a_command_that_gives_the_same_each_time_is_a_loop_whatever_the_clock_says(tmp_path: Path) -> None:
+    """Ids and times that Codex puts around a result don't make it another one."""
+    build = ("exec_command", {"cmd": "make"})
+    turns = [(*build, command("error: x", 2, chunk=f"{number:06x}", seconds=number)) for number in range(4)]
+    assert detectors_of(codex_session(tmp_path / "new.jsonl", *turns)) == [
+        (4, "identical batches"),
+        (4, "same call same result"),
+        (4, "repeated errors"),
+    ]
+    older = [json.dumps({"output": "error: x", "metadata": {"exit_code": 2, "duration_seconds": n}}) for n in range(4)]
+    assert len(detectors_of(codex_session(tmp_path / "old.jsonl", *[(*build, result) for result in older]))) == 3
+    other_ends = [(*build, command("", number)) for number in range(6)]
+    assert detectors_of(codex_session(tmp_path / "ends.jsonl", *other_ends)) == []
+
+
 @pytest.mark.skipif(not CORPUS, reason="LOOPKIT_CORPUS names no folder of real sessions")
-def test_real_sessions_that_went_well_hold_no_loop() -> None:
-    """spec/faults.md g1: nothing in Claude Code's sessions, their polling included, not even twice."""
-    files = sorted((Path(CORPUS) / "claude-code").iterdir())
+@pytest.mark.parametrize("program", ["claude-code", "codex"])
+def test_real_sessions_that_went_well_hold_no_loop(program: str) -> None:
+    """spec/faults.md g1: nothing in the sessions of coding agents, their polling included, not even twice."""
+    files = sorted((Path(CORPUS) / program).iterdir())
     assert files
     assert {path.name: detectors_of(path, detection_of("all", 2)) for path in files} == {
         path.name: [] for path in files
     }
+
+
+@pytest.mark.skipif(not CORPUS, reason="LOOPKIT_CORPUS names no folder of real sessions")
+def test_the_waiting_of_a_real_session_would_be_called_a_loop_by_its_words_alone() -> None:
+    """What the test above would miss: one real session waits for silent commands, up to 5 times in a row."""
+    run = open_recording(Path(CORPUS) / "codex" / "05.jsonl")
+    found = list(detect(run.events, ALL, foreign=True, comparable=lambda content: command_output(content).printed))
+    assert {one.repetition.tool_name for one in found} == {"write_stdin"}
+    assert len(found) == 17
+
+
+@pytest.mark.skipif(not CORPUS, reason="LOOPKIT_CORPUS names no folder of real sessions")
+def test_the_loops_of_real_chats_are_found() -> None:
+    """A model that books the same flights three times for the same refusal, thinking the same in between."""
+    assert detectors_of(Path(CORPUS) / "openai-chat" / "01.json") == [
+        (1369, "cycle"),
+        (1369, "same call same result"),
+    ]
+    assert detectors_of(Path(CORPUS) / "openai-chat" / "05.json", detection_of("all", 2)) == []

@@ -14,7 +14,7 @@ from tests.importers.claude_lines import checked_timeline, read_or_refuse
 
 CORPUS = os.environ.get("LOOPKIT_CORPUS", "")
 ROOT = Path(CORPUS) if CORPUS else None
-_FIGURES = re.compile(r"^\| ((?:claude-code|openai-chat)/\S+) \|.*?\| (\d+)/(\d+)/(\d+)/\d+ \|", re.MULTILINE)
+_FIGURES = re.compile(r"^\| ((?:claude-code|codex|openai-chat)/\S+) \|.*?\| (\d+)/(\d+)/(\d+)/\d+ \|", re.MULTILINE)
 
 
 def _figures() -> list[tuple[str, int, int, int]]:
@@ -33,8 +33,8 @@ def _files() -> list[str]:
 pytestmark = pytest.mark.skipif(ROOT is None, reason="LOOPKIT_CORPUS names no folder of real sessions")
 
 
-def test_corpus_has_both_formats() -> None:
-    assert {name.split("/")[0] for name, *_ in _figures()} == {"claude-code", "openai-chat"}
+def test_corpus_has_every_format() -> None:
+    assert {name.split("/")[0] for name, *_ in _figures()} == {"claude-code", "codex", "openai-chat"}
 
 
 @pytest.mark.parametrize(("name", "iterations", "calls", "depth"), _figures())
@@ -53,7 +53,7 @@ def test_figures_are_those_of_the_sources(name: str, iterations: int, calls: int
 def test_every_file_is_read_or_refused_in_one_line(name: str) -> None:
     assert ROOT is not None
     session = read_or_refuse(ROOT / name)
-    assert session is not None or not name.startswith(("claude-code/", "openai-chat/"))
+    assert session is not None or not name.startswith(("claude-code/", "codex/", "openai-chat/"))
 
 
 @pytest.mark.parametrize("name", [name for name, *_ in _figures()])

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from loopkit import events as e
 from tests.importers.claude_lines import Lines, answer_message, call, read, read_or_refuse, text
+from tests.importers.codex_lines import Rollout, command
 
 
 def _claude_bytes() -> bytes:
@@ -33,7 +34,19 @@ def _chat_bytes() -> bytes:
     return json.dumps([run, run]).encode()
 
 
-FILES = [_claude_bytes(), _chat_bytes()]
+def _codex_bytes() -> bytes:
+    lines = Rollout()
+    lines.prompt("Grüße")
+    lines.says("ok")
+    lines.asks("c1", "spawn_agent", message="p")
+    lines.event("collab_agent_spawn_end", call_id="c1", new_thread_id="child-0001", prompt="p")
+    lines.gets("c1", command("found"))
+    lines.tokens(5, 1)
+    lines.event("turn_aborted", reason="interrupted")
+    return lines.text().encode()
+
+
+FILES = [_claude_bytes(), _chat_bytes(), _codex_bytes()]
 QUICK = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
@@ -82,6 +95,13 @@ KEYS = st.sampled_from(
         "sessionId",
         "traj",
         "reward",
+        "payload",
+        "call_id",
+        "output",
+        "info",
+        "last_token_usage",
+        "new_thread_id",
+        "agent_statuses",
     ]
 )
 WORDS = st.sampled_from(
@@ -97,6 +117,17 @@ WORDS = st.sampled_from(
         "image",
         "tool",
         "system",
+        "response_item",
+        "event_msg",
+        "session_meta",
+        "turn_context",
+        "compacted",
+        "function_call",
+        "function_call_output",
+        "web_search_call",
+        "token_count",
+        "collab_agent_spawn_end",
+        "collab_waiting_end",
         "x",
     ]
 )
@@ -106,7 +137,7 @@ ANYTHING = st.recursive(
 
 
 @QUICK
-@given(values=st.lists(ANYTHING, max_size=5), name=st.sampled_from(["claude-code", "openai-chat"]))
+@given(values=st.lists(ANYTHING, max_size=5), name=st.sampled_from(["claude-code", "codex", "openai-chat"]))
 def test_values_of_any_shape(tmp_path: Path, values: list[Any], name: str) -> None:
     text_lines = "\n".join(json.dumps(value) for value in values).encode()
     _reads_or_refuses(tmp_path / "f", text_lines, name)
@@ -114,15 +145,21 @@ def test_values_of_any_shape(tmp_path: Path, values: list[Any], name: str) -> No
 
 
 @QUICK
-@given(changes=st.lists(st.tuples(st.integers(0, 4), KEYS, ANYTHING), max_size=4))
-def test_records_with_fields_of_the_wrong_kind(tmp_path: Path, changes: list[tuple[int, str, Any]]) -> None:
-    records = [json.loads(line) for line in _claude_bytes().splitlines()]
+@given(
+    data=st.sampled_from([(_claude_bytes(), "claude-code"), (_codex_bytes(), "codex")]),
+    changes=st.lists(st.tuples(st.integers(0, 4), KEYS, ANYTHING), max_size=4),
+)
+def test_records_with_fields_of_the_wrong_kind(
+    tmp_path: Path, data: tuple[bytes, str], changes: list[tuple[int, str, Any]]
+) -> None:
+    records = [json.loads(line) for line in data[0].splitlines()]
     for index, key, value in changes:
         target = records[index]
-        if isinstance(target.get("message"), dict) and key in target["message"]:
-            target = target["message"]
+        inner = target.get("message", target.get("payload"))
+        if isinstance(inner, dict) and key in inner:
+            target = inner
         target[key] = value
-    _reads_or_refuses(tmp_path / "f", b"\n".join(json.dumps(record).encode() for record in records), "claude-code")
+    _reads_or_refuses(tmp_path / "f", b"\n".join(json.dumps(record).encode() for record in records), data[1])
 
 
 def test_hostile_characters_arrive_as_they_are(tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ def test_other_files_are_refused_with_what_was_seen(tmp_path: Path, content: byt
 def test_refusal_names_what_is_supported(tmp_path: Path) -> None:
     path = tmp_path / "f"
     path.write_text("{}")
-    assert "Claude Code sessions (claude-code) and OpenAI chat dumps (openai-chat)" in _refusal(path)
+    assert "Claude Code sessions (claude-code), Codex sessions (codex) and OpenAI chat dumps" in _refusal(path)
     assert "'nonsense' is no format" in _refusal(path, "nonsense")
 
 

@@ -15,7 +15,7 @@ from loopkit.errors import ImportFormatError, RecordingError
 from loopkit.events import Event
 from loopkit.importers.detect import read_session
 from loopkit.recording.header import SNIFFED_BYTES, Header, looks_like_recording
-from loopkit.recording.reader import read_recording
+from loopkit.recording.reader import CHANGED, read_recording
 
 OWN_FORMAT = "loopkit"
 
@@ -113,6 +113,7 @@ def open_recording(path: str | Path) -> OpenedRun:
     notices = [] if recording.torn is None else [str(recording.torn)]
     damage = [f"line {place.line} is damaged: {place.reason}" for place in recording.damage]
     notices += damage
+    notices += [f"line {line} {CHANGED}" for line in recording.changed]
     if recording.newer:
         notices.append(f"written in the newer format {recording.header.format}: what is unknown is shown raw")
     return OpenedRun(path, recording.header, recording.events, notices=notices, damaged=damage[0] if damage else None)

@@ -17,8 +17,10 @@ from loopkit.errors import RecordingDamaged
 from loopkit.events import FACT_CLASSES
 from loopkit.recording.header import FORMAT
 from loopkit.recording.lock import owner_of
-from loopkit.recording.reader import Damage, PathLike, TornTail, newer, open_lines
+from loopkit.recording.reader import CHANGED, Damage, PathLike, TornTail, newer, open_lines
 from loopkit.recording.schema import shipped_schema
+from loopkit.recording.sealing import opened
+from loopkit.recording.upgrades import Upgrade, upgrade_from
 
 LONGEST_MESSAGE = 300
 
@@ -56,7 +58,10 @@ def _findings(path: Path) -> Iterator[Finding]:
         if header.format > FORMAT:
             yield Finding(1, str(newer(path, header)))
             return
-        yield from _misfits(1, "Header", json.loads(header_line.decode("utf-8-sig")))
+        upgrade = upgrade_from(header.format) or Upgrade()
+        if not opened(header_line)[1]:
+            yield Finding(1, CHANGED)
+        yield from _misfits(1, "Header", upgrade.header(json.loads(header_line.decode("utf-8-sig"))))
         for line in lines:
             match line.content:
                 case Damage(number, reason):
@@ -65,8 +70,10 @@ def _findings(path: Path) -> Iterator[Finding]:
                     if not in_use:
                         yield Finding(number, line.content.what)
                 case event:
+                    if line.changed:
+                        yield Finding(line.number, CHANGED)
                     definition = event.type if event.type in FACT_CLASSES else "UnknownEvent"
-                    yield from _misfits(line.number, definition, json.loads(line.raw))
+                    yield from _misfits(line.number, definition, upgrade.event(json.loads(line.raw)))
 
 
 def _misfits(line: int, definition: str, data: Any) -> Iterator[Finding]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 
 from loopkit import __version__
 from loopkit.encoding import DecodingError, decode
+from loopkit.recording.upgrades import upgrade_from
 
 FORMAT = 1
 SNIFFED_BYTES = 512
@@ -53,7 +54,7 @@ def header_line(header: Header) -> bytes:
 
 
 def read_header(line: bytes) -> Header:
-    """Read the header's line, also of a later format whose additions it passes over.
+    """Read the header's line, also of another format: an older one is upgraded, a later one's additions are passed over.
 
     Raises:
         DecodingError: it is none.
@@ -64,7 +65,8 @@ def read_header(line: bytes) -> Header:
         raise DecodingError("the header is not JSON") from None
     if not isinstance(data, Mapping) or "loopkit" not in data or "format" not in data:
         raise DecodingError("the header names neither loopkit nor a format")
-    header = decode(Header, data)
-    if header.format < 1:
-        raise DecodingError(f"format {header.format} was never written")
-    return header
+    number = data["format"]
+    if not isinstance(number, int) or number < 1:
+        raise DecodingError(f"format {number!r} was never written")
+    upgrade = upgrade_from(number)
+    return decode(Header, data if upgrade is None else upgrade.header(dict(data)))

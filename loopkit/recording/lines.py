@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 from loopkit.encoding import DecodingError, decode
 from loopkit.events import FACT_CLASSES, Event, Fact, Unrecognised
 from loopkit.json_text import JSONWriter
+from loopkit.recording.upgrades import Change, unchanged
 
 ENVELOPE = ("seq", "t", "loop", "iteration", "type")
 MICROSECONDS = 6
@@ -56,21 +57,31 @@ def _text(event: Event, writer: JSONWriter) -> str:
     return f'{{"seq":{event.seq},"t":{t},"loop":{writer.quote(event.loop)},"iteration":{event.iteration}{members}}}\n'
 
 
-def read_event(line: bytes, *, lenient: bool = False) -> Event:
+def read_event(line: bytes, *, lenient: bool = False, upgrade: Change = unchanged) -> Event:
     """Read an event's line; a type that this version doesn't know becomes `Unrecognised` (spec/faults.md j17).
 
     Args:
         line: one line, with or without its `\\n`.
         lenient: keep a known type whose fields don't fit as `Unrecognised`, for recordings of a later format.
+        upgrade: turns an older format's event into today's.
 
     Raises:
         DecodingError: it is not an event.
     """
     data = _json_object(line)
+    if upgrade is not unchanged:
+        data = _upgraded(data, upgrade)
     seq, t, loop, iteration, type_name = _envelope(data)
     for key in ENVELOPE:
         del data[key]
     return Event(seq, t, loop, iteration, _fact(type_name, data, lenient=lenient))
+
+
+def _upgraded(data: dict[str, Any], upgrade: Change) -> dict[str, Any]:
+    try:
+        return upgrade(data)
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise DecodingError(f"not what its older format says ({type(error).__name__}: {error})") from None
 
 
 def _fact(type_name: str, data: dict[str, Any], *, lenient: bool) -> Fact:

@@ -20,6 +20,10 @@ from loopkit.events import Event
 from loopkit.recording.header import FORMAT, SNIFFED_BYTES, Header, looks_like_recording, read_header
 from loopkit.recording.lines import read_event
 from loopkit.recording.lock import Owner, owner_of
+from loopkit.recording.sealing import opened
+from loopkit.recording.upgrades import unchanged, upgrade_from
+
+CHANGED = "was changed after it was written: its check sum doesn't fit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +73,7 @@ class Recording:
         events: every readable event in file order; numbers rise without a gap unless `damage` says otherwise.
         torn: the unfinished last line of a writer that died, or None.
         damage: every other place that can't be trusted.
+        changed: lines that can be read and were changed after they were written, 1-based.
         in_use: who writes it at this moment, or None; its last line may then be on its way.
         size: bytes up to the end of the last whole line.
     """
@@ -78,6 +83,7 @@ class Recording:
     events: tuple[Event, ...]
     torn: TornTail | None = None
     damage: tuple[Damage, ...] = ()
+    changed: tuple[int, ...] = ()
     in_use: Owner | None = None
     size: int = 0
 
@@ -96,12 +102,14 @@ class Line:
         end: byte offset of what follows it; of the line itself when it is torn.
         raw: its bytes.
         content: what they are; a line out of sequence comes twice, as damage and as the event.
+        changed: it is an event, and not the one that was written.
     """
 
     number: int
     end: int
     raw: bytes
     content: Event | Damage | TornTail
+    changed: bool = False
 
 
 PathLike: TypeAlias = str | os.PathLike[str]
@@ -121,10 +129,13 @@ def read_recording(path: PathLike) -> Recording:
     torn: TornTail | None = None
     with open_lines(path) as (header, header_line, lines):
         whole = len(header_line)
+        changed = [] if opened(header_line)[1] else [1]
         for line in lines:
             match line.content:
                 case Event():
                     events.append(line.content)
+                    if line.changed:
+                        changed.append(line.number)
                 case Damage():
                     damage.append(line.content)
                 case TornTail():
@@ -132,11 +143,11 @@ def read_recording(path: PathLike) -> Recording:
                     continue
             whole = line.end
     torn = torn if in_use is None else None
-    return Recording(path, header, tuple(events), torn, tuple(damage), in_use, whole)
+    return Recording(path, header, tuple(events), torn, tuple(damage), tuple(changed), in_use, whole)
 
 
 def iterate_events(path: PathLike) -> Iterator[Event]:
-    """Read a recording's events one by one, without holding them; an unfinished last line is left out.
+    """Read a recording's events one by one, without holding them, as they stand; an unfinished last line is left out.
 
     Raises:
         RecordingError: there is no recording at `path`, or it can't be read, in one line.
@@ -189,7 +200,7 @@ def open_lines(path: PathLike) -> Iterator[tuple[Header, bytes, Iterator[Line]]]
     with file:
         with _reading(path):
             header, line = _header(path, file)
-        yield header, line, _lines(path, file, len(line), lenient=header.format > FORMAT)
+        yield header, line, _lines(path, file, len(line), header.format)
 
 
 @contextmanager
@@ -230,15 +241,19 @@ def _header(path: Path, file: BinaryIO) -> tuple[Header, bytes]:
         raise RecordingDamaged(str(path), 1, str(error)) from None
 
 
-def _lines(path: Path, file: BinaryIO, offset: int, *, lenient: bool) -> Iterator[Line]:
+def _lines(path: Path, file: BinaryIO, offset: int, number_of_format: int) -> Iterator[Line]:
+    lenient = number_of_format > FORMAT
+    upgrade = upgrade_from(number_of_format)
+    change = unchanged if upgrade is None else upgrade.event
     last = unreadable = 0
     with _reading(path):
         for number, line in enumerate(file, start=2):
             start, offset = offset, offset + len(line)
             if line.isspace():
                 continue
+            content, is_as_written = opened(line)
             try:
-                event = read_event(line, lenient=lenient)
+                event = read_event(content, lenient=lenient, upgrade=change)
             except DecodingError as error:
                 if not line.endswith(b"\n"):
                     yield Line(number, start, line, TornTail(number, start, len(line)))
@@ -250,5 +265,5 @@ def _lines(path: Path, file: BinaryIO, offset: int, *, lenient: bool) -> Iterato
             if not last < event.seq <= last + 1 + unreadable:
                 reason = f"event {last + 1} was due, event {event.seq} stands there"
                 yield Line(number, offset, line, Damage(number, reason))
-            yield Line(number, offset, line, event)
+            yield Line(number, offset, line, event, not is_as_written)
             last, unreadable = event.seq, 0

@@ -18,6 +18,11 @@ from loopkit.tools.schema import schema_of
 SCHEMA_FILE = Path(__file__).with_name("recording.schema.json")
 
 _POINTER = "#/$defs/"
+_CHECK_SUM: dict[str, Any] = {
+    "description": "CRC-32 of the line's bytes before this key and its comma; a line may lack it",
+    "type": "string",
+    "pattern": "^[0-9a-f]{8}$",
+}
 _ENVELOPE_PROPERTIES: dict[str, Any] = {
     "seq": {"description": "number of the event, gapless from 1; the only order", "type": "integer", "minimum": 1},
     "t": {"description": "seconds since the run started, for display only", "type": "number"},
@@ -31,7 +36,8 @@ def recording_schema() -> dict[str, Any]:
     facts = schema_of(AnyFact)
     header = schema_of(Header)
     header["required"] = list(header["properties"])
-    header["properties"]["format"] = {"const": FORMAT}
+    header["properties"]["format"] = {"enum": list(range(1, FORMAT + 1))}
+    header["properties"]["crc"] = _CHECK_SUM
     types = {schema["properties"]["type"]["const"]: _event(schema) for schema in facts["anyOf"]}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -61,7 +67,7 @@ def _event(fact: dict[str, Any]) -> dict[str, Any]:
     fields = [key for key in fact["required"] if key != "type"]
     return {
         **fact,
-        "properties": {**_ENVELOPE_PROPERTIES, **properties},
+        "properties": {**_ENVELOPE_PROPERTIES, **properties, "crc": _CHECK_SUM},
         "required": [*ENVELOPE, *fields],
     }
 

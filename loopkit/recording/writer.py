@@ -11,10 +11,11 @@ from typing import Literal, Self
 
 from loopkit.errors import RecordingDamaged, RecordingError
 from loopkit.events import ROOT, Event, LoopFailed, LoopFinished
-from loopkit.recording.header import SNIFFED_BYTES, Header, header_line, looks_like_recording
+from loopkit.recording.header import FORMAT, SNIFFED_BYTES, Header, header_line, looks_like_recording
 from loopkit.recording.lines import event_line
 from loopkit.recording.lock import WriteLock
 from loopkit.recording.reader import PathLike, Recording, newer, open_lines, read_recording
+from loopkit.recording.sealing import sealed
 
 
 class Recorder:
@@ -73,7 +74,7 @@ class Recorder:
         """
         if self._state != "new":
             raise RecordingError(f"{self.path}: this recorder was started before; make one for each run")
-        line = header_line(header)
+        line = sealed(header_line(header))
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
         except (OSError, ValueError) as error:
@@ -95,7 +96,7 @@ class Recorder:
             ValueError: it is not the next event of its run.
         """
         try:
-            line = event_line(event)
+            line = sealed(event_line(event))
         except ValueError as error:
             raise RecordingError(f"{self.path}: event {event.seq} ({event.type}) can't be written: {error}") from None
         with self._guard:
@@ -224,6 +225,11 @@ def _written(descriptor: int, rest: memoryview) -> int:
 def _require_unfinished(recording: Recording) -> None:
     if recording.newer:
         raise newer(recording.path, recording.header)
+    if recording.header.format < FORMAT:
+        raise RecordingError(
+            f"{recording.path}: is in the older format {recording.header.format}, and this loopkit writes format {FORMAT}: "
+            "it can be viewed and replayed; fork it at its last event to go on from there"
+        )
     if recording.damage:
         first = recording.damage[0]
         raise RecordingDamaged(str(recording.path), first.line, first.reason)

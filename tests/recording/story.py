@@ -7,10 +7,25 @@ from pathlib import Path
 from loopkit import events as e
 from loopkit.messages import Message, ToolCall, Usage
 from loopkit.outcomes import Approve, Complete
-from loopkit.recording.header import Header
+from loopkit.recording.header import Header, header_line
+from loopkit.recording.lines import event_line
+from loopkit.recording.sealing import opened, sealed
 from loopkit.recording.writer import Recorder
 
 HEADER = Header(run="run-1", created="2026-01-02T03:04:05+00:00")
+
+HEADER_LINE = sealed(header_line(HEADER))
+
+
+def line_of(event: e.Event) -> bytes:
+    """An event's line as it stands in the file."""
+    return sealed(event_line(event))
+
+
+def changed(line: bytes, old: bytes, new: bytes) -> bytes:
+    """A line that says something else and whose check sum fits."""
+    assert old in line
+    return sealed(opened(line)[0].replace(old, new) + b"\n")
 
 
 def small_run(text: str = "Grüße 你好 😀") -> list[e.Event]:

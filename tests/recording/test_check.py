@@ -12,14 +12,13 @@ from jsonschema import Draft202012Validator
 from loopkit.errors import RecordingError
 from loopkit.events import FACT_CLASSES, Event
 from loopkit.recording.check import Finding, check_recording
-from loopkit.recording.header import header_line
 from loopkit.recording.lines import event_line
 from loopkit.recording.schema import SCHEMA_FILE, recording_schema, schema_text, shipped_schema
 from loopkit.recording.writer import Recorder
-from tests.recording.story import HEADER, small_run
+from tests.recording.story import HEADER, HEADER_LINE, changed, line_of, small_run
 from tests.strategies import events, facts, unrecognised_facts
 
-LINES = [header_line(HEADER), *map(event_line, small_run())]
+LINES = [HEADER_LINE, *map(line_of, small_run())]
 
 
 @pytest.fixture
@@ -46,8 +45,9 @@ def test_every_line_that_can_be_written_fits_the_schema(event: Event) -> None:
     _WHOLE_SCHEMA.validate(json.loads(event_line(event)))
 
 
-def test_the_header_fits_the_schema() -> None:
-    _WHOLE_SCHEMA.validate(json.loads(LINES[0]))
+def test_the_lines_of_a_file_fit_the_schema() -> None:
+    for line in LINES:
+        _WHOLE_SCHEMA.validate(json.loads(line))
 
 
 def test_a_sound_recording_has_no_findings(path: Path) -> None:
@@ -59,8 +59,8 @@ def test_a_sound_recording_has_no_findings(path: Path) -> None:
 def test_all_that_is_wrong_is_listed_in_line_order(path: Path) -> None:
     """spec/faults.md j4, j9."""
     lines = list(LINES)
-    lines[0] = lines[0].replace(b',"flags":[]', b"")
-    lines[2] = lines[2].replace(b'"type"', b'"colour":"blue","type"')
+    lines[0] = changed(lines[0], b',"flags":[]', b"")
+    lines[2] = changed(lines[2], b'"type"', b'"colour":"blue","type"')
     lines[5] = b"garbage\n"
     del lines[8]
     lines.append(b'{"seq":13,"t":1.3,"lo')
@@ -79,7 +79,7 @@ def test_all_that_is_wrong_is_listed_in_line_order(path: Path) -> None:
 
 
 def test_a_long_value_that_does_not_fit_is_quoted_in_part(path: Path) -> None:
-    line = event_line(small_run()[0]).replace(b'"role":"user"', b'"role":"' + b"u" * 5000 + b'"')
+    line = changed(LINES[1], b'"role":"user"', b'"role":"' + b"u" * 5000 + b'"')
     path.write_bytes(LINES[0] + line)
     (finding,) = check_recording(path)
     assert finding.line == 2

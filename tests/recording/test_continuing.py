@@ -11,14 +11,13 @@ import pytest
 
 from loopkit.errors import RecordingDamaged, RecordingError, RecordingInUse, RecordingNewer
 from loopkit.events import Event, ToolReturned
-from loopkit.recording.header import Header, header_line
-from loopkit.recording.lines import event_line
+from loopkit.recording.header import Header
 from loopkit.recording.lock import owner_record
 from loopkit.recording.reader import read_recording, require_sound
 from loopkit.recording.writer import Recorder
-from tests.recording.story import HEADER, record, small_run
+from tests.recording.story import HEADER, HEADER_LINE, line_of, record, small_run
 
-WHOLE = b"".join([header_line(HEADER), *map(event_line, small_run())])
+WHOLE = b"".join([HEADER_LINE, *map(line_of, small_run())])
 
 
 @pytest.fixture
@@ -91,7 +90,7 @@ def test_a_second_writer_is_refused_and_told_who_writes(path: Path) -> None:
             writer.kill()
 
 
-@pytest.mark.parametrize("cut", range(1, len(event_line(small_run()[7])) + 1))
+@pytest.mark.parametrize("cut", range(1, len(line_of(small_run()[7])) + 1))
 def test_what_is_appended_after_a_torn_tail_stands_on_its_own_line(path: Path, cut: int) -> None:
     """spec/faults.md j1: cut at every byte of the last event, those inside a UTF-8 character among them."""
     content = _unfinished(path)
@@ -99,7 +98,7 @@ def test_what_is_appended_after_a_torn_tail_stands_on_its_own_line(path: Path, c
     with Recorder.continue_from(path) as recorder:
         lost = cut > 1
         assert recorder.last_seq == 8 - lost
-        torn = lost and cut < len(event_line(small_run()[7]))
+        torn = lost and cut < len(line_of(small_run()[7]))
         assert (recorder.notice is not None) is torn
         for event in small_run()[8 - lost :]:
             recorder.append(event)

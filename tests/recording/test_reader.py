@@ -13,12 +13,10 @@ from hypothesis import strategies as st
 
 from loopkit.errors import RecordingDamaged, RecordingError, RecordingNewer, UserError
 from loopkit.events import Event, ToolReturned, Unrecognised
-from loopkit.recording.header import header_line
-from loopkit.recording.lines import event_line
 from loopkit.recording.reader import Damage, iterate_events, read_recording, require_sound
-from tests.recording.story import HEADER, small_run
+from tests.recording.story import HEADER, HEADER_LINE, line_of, small_run
 
-LINES = [header_line(HEADER), *map(event_line, small_run())]
+LINES = [HEADER_LINE, *map(line_of, small_run())]
 
 
 def _write(path: Path, lines: list[bytes]) -> Path:
@@ -92,7 +90,7 @@ def test_a_gap_and_a_repeat_in_the_sequence_are_damage(path: Path, lines: list[b
 def test_the_order_is_that_of_the_sequence_whatever_the_clock_said(path: Path) -> None:
     """spec/faults.md j18: the clock was set back by an hour."""
     events = [Event(1, 5.0, "root", 1, ToolReturned("a", "1")), Event(2, -3595.0, "root", 1, ToolReturned("b", "2"))]
-    recording = read_recording(_write(path, [LINES[0], *map(event_line, events)]))
+    recording = read_recording(_write(path, [LINES[0], *map(line_of, events)]))
     assert list(recording.events) == events
     assert not recording.damage
 
@@ -100,7 +98,7 @@ def test_the_order_is_that_of_the_sequence_whatever_the_clock_said(path: Path) -
 def test_lines_end_at_a_newline_only(path: Path) -> None:
     """spec/faults.md a23; a file that git or an editor gave other line ends is still read."""
     events = small_run("a\u2028b\u2029c\x85d\x0be\x1cf\rg")
-    lines = [LINES[0], *map(event_line, events)]
+    lines = [LINES[0], *map(line_of, events)]
     assert list(read_recording(_write(path, lines)).events) == events
     windows = [line.replace(b"\n", b"\r\n") for line in lines]
     recording = read_recording(_write(path, [b"\xef\xbb\xbf", *windows, b"\r\n"]))

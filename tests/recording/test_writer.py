@@ -13,14 +13,12 @@ import pytest
 from loopkit.errors import RecordingError, UserError
 from loopkit.events import Event, ModelReplied, ToolReturned, Unrecognised
 from loopkit.messages import Message, ToolCall
-from loopkit.recording.header import header_line
-from loopkit.recording.lines import event_line
 from loopkit.recording.lock import owner_record
 from loopkit.recording.reader import read_recording, require_sound
 from loopkit.recording.writer import Recorder
-from tests.recording.story import HEADER, record, small_run
+from tests.recording.story import HEADER, HEADER_LINE, line_of, record, small_run
 
-WHOLE = b"".join([header_line(HEADER), *map(event_line, small_run())])
+WHOLE = b"".join([HEADER_LINE, *map(line_of, small_run())])
 
 
 @pytest.fixture
@@ -68,7 +66,7 @@ def test_each_event_is_one_write(path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(os, "write", count)
     record(path, small_run())
-    assert writes == [header_line(HEADER), *map(event_line, small_run())]
+    assert writes == [HEADER_LINE, *map(line_of, small_run())]
 
 
 def test_what_is_recorded_is_what_it_was_at_that_time(path: Path) -> None:
@@ -100,7 +98,7 @@ def test_a_recording_is_replaced_on_request(path: Path) -> None:
     _unfinished(path)
     with Recorder(path, if_exists="replace") as recorder:
         recorder.start(HEADER)
-    assert path.read_bytes() == header_line(HEADER)
+    assert path.read_bytes() == HEADER_LINE
 
 
 @pytest.mark.parametrize("if_exists", ["fail", "replace"])

@@ -23,6 +23,7 @@ COMMANDS = {
     "show": "print the timeline of a recording",
     "replay": "check that recordings still go the same way",
     "fork": "go on from inside a recording with one thing changed",
+    "diff": "say where two runs part",
     "ls": "list the recordings of a folder",
     "stats": "figures over many recordings: outcomes, tokens, cost, where the time went",
     "check": "say whether recordings are sound",

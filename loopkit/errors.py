@@ -67,6 +67,8 @@ class ProviderError(LoopkitError):
         retry_after: seconds that the server asks to wait, or None.
         request_id: the provider's own id of the request, or None.
         retryable: whether the same request may succeed later.
+        unreported: the server may have spent tokens on the answer that it never told.
+        unread: the text of the answer that could not be read, without secrets, or None.
     """
 
     def __init__(
@@ -77,12 +79,16 @@ class ProviderError(LoopkitError):
         retry_after: float | None = None,
         request_id: str | None = None,
         retryable: bool = False,
+        unreported: bool = False,
+        unread: str | None = None,
     ) -> None:
         super().__init__(message)
         self.status = status
         self.retry_after = retry_after
         self.request_id = request_id
         self.retryable = retryable
+        self.unreported = unreported
+        self.unread = unread
 
 
 class ToolError(LoopkitError):

@@ -155,7 +155,7 @@ class Message:
 class Usage:
     """Tokens, added up with `+`; cached input counts as input too, reasoning as output too.
 
-    `unreported` counts answers whose provider gave no figures.
+    `unreported` counts answers whose provider gave no figures, and requests that broke before it could.
     """
 
     input_tokens: int = 0

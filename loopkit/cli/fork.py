@@ -13,7 +13,7 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from loopkit.cli.output import warn_of
+from loopkit.cli.output import warn, warn_of
 from loopkit.cli.refused import advise_on, refused_tools
 from loopkit.cli.stopping import stopped_like_ctrl_c
 from loopkit.errors import LoopkitError, UserError
@@ -64,6 +64,7 @@ def run(options: argparse.Namespace) -> int:
                 output,
                 approve=options.later_calls,
                 overwrite=options.overwrite,
+                tell=warn,
             )
     except (LoopkitError, OSError):
         raise

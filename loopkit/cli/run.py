@@ -13,7 +13,7 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from loopkit.cli.output import USAGE_ERROR, print_json, warn_of
+from loopkit.cli.output import USAGE_ERROR, print_json, warn, warn_of
 from loopkit.cli.refused import advise_on, refused_tools
 from loopkit.cli.stopping import stopped_like_ctrl_c
 from loopkit.errors import ProviderError, UserError
@@ -49,7 +49,9 @@ def run(options: argparse.Namespace) -> int:
     path = Path(options.record) if options.record else new_recording_path(agent.name)
     # what tools print must not stand between the lines of the answer
     with stopped_like_ctrl_c(f"stopped; what happened so far is in {path}"), redirect_stdout(sys.stderr):
-        outcome = run_headless(agent, options.task, record=path, approve=options.approve, overwrite=options.overwrite)
+        outcome = run_headless(
+            agent, options.task, record=path, approve=options.approve, overwrite=options.overwrite, tell=warn
+        )
     refused = refused_tools(outcome.path)
     data = {**_data(outcome), "refused": refused}
     if options.json:

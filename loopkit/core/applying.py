@@ -119,6 +119,8 @@ def _model_requested(state: LoopState, fact: e.ModelRequested) -> LoopState:
 
 
 def _attempt_failed(state: LoopState, fact: e.ModelAttemptFailed) -> LoopState:
+    if fact.unreported:
+        state = state.changed(usage=state.usage + UNREPORTED_USAGE)
     if fact.retry:
         attempt = fact.attempt + 1
         return state.changed(
@@ -127,6 +129,7 @@ def _attempt_failed(state: LoopState, fact: e.ModelAttemptFailed) -> LoopState:
             first_attempt=attempt if fact.fallback else state.first_attempt,
             retry_delay=fact.delay,
             binding=state.binding + fact.fallback,
+            given_up=(*state.given_up, fact.failure) if fact.fallback else state.given_up,
             wants=NO_EFFECTS,
         )
     return state.changed(phase=Phase.RESPONDED, failure=fact.failure, wants=NO_EFFECTS)
@@ -182,7 +185,9 @@ def _repetition_detected(state: LoopState, fact: e.RepetitionDetected) -> LoopSt
         state = state.changed(watch=state.watch.reported())
     if fact.action == LoopAction.INJECT_WARNING:
         warning = Message.user(warning_for_model(fact.tool_name, fact.count, fact.detector))
-        return state.changed(pending_messages=(*state.pending_messages, warning))
+        return state.changed(
+            pending_messages=(*state.pending_messages, warning), own_warnings=state.own_warnings.append(warning)
+        )
     if fact.action == LoopAction.STOP and state.detected is None:
         return state.changed(detected=LoopDetected(fact.tool_name, fact.count))
     return state

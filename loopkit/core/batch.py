@@ -87,18 +87,13 @@ def appended(state: LoopState, messages: tuple[Message, ...], **changes: Any) ->
     fingerprint = state.fingerprint
     for message in messages:
         fingerprint = extend_by_message(fingerprint, message)
-    return state.changed(
-        history=history,
-        sendable=sendable,
-        fingerprint=fingerprint,
-        last_user_message=last_user_message(messages, state.last_user_message),
-        **changes,
-    )
+    return state.changed(history=history, sendable=sendable, fingerprint=fingerprint, **changes)
 
 
-def last_user_message(messages: Sequence[Message], before: str = "") -> str:
-    """Return the words of the newest user message, or what they were before."""
-    return next((message.text for message in reversed(messages) if message.role == "user"), before)
+def last_user_message(messages: Sequence[Message], warnings: Sequence[Message] = (), before: str = "") -> str:
+    """Return the words of the newest user message that is none of the injected warnings, or what they were before."""
+    said = (message for message in reversed(messages) if message.role == "user" and message not in warnings)
+    return next((message.text for message in said), before)
 
 
 def rebuilt(state: LoopState, messages: list[Message]) -> LoopState:
@@ -112,7 +107,7 @@ def rebuilt(state: LoopState, messages: list[Message]) -> LoopState:
     return state.changed(
         history=history,
         sendable=history if len(sendable) == len(history) else History(sendable),
-        last_user_message=last_user_message(messages),
+        last_user_message=last_user_message(messages, state.own_warnings),
         settled=older,
         large_results=queue,
         fingerprint=fingerprint,

@@ -24,7 +24,7 @@ class ExtractionContext:
     """What `result_extractor` is told beside call and result.
 
     Args:
-        user_message: words of the last user message in the history.
+        user_message: words of the last message of the user; loopkit's own warnings are none.
         assistant_text: what the model said when it asked for the call.
     """
 

@@ -150,7 +150,8 @@ class LoopState:
         sendable: the history as requests carry it, every call answered; the same object unless the loop was
             started with open calls.
         settled: what the view shows in place of the first messages of `sendable`; old large results are masked there.
-        last_user_message: words of the newest user message in the history.
+        last_user_message: words of the newest user message, one that waits behind the results included.
+        own_warnings: what loop detection put into the history; it has the role of a user and is none's words.
         large_results: what will leave the view, oldest first.
         fingerprint: hash chain over settings, tools and the view.
         iteration: the current one, 0 before the first; equals the model calls made once it was requested.
@@ -158,6 +159,7 @@ class LoopState:
         attempt: number of the request within the iteration; `first_attempt` is the first that asked this model.
         retry_delay: seconds to wait before the request.
         binding: who is asked: 0 is the primary, then its fallbacks; a loop that fell back stays there.
+        given_up: why those before it are asked no more, in order.
         response: the answer that is being worked on; `last_reply` stays when it is done with.
         calls: of the current response, in call order.
         requested, undecided, next_start, running, processing: counters over `calls`.
@@ -184,6 +186,7 @@ class LoopState:
     first_attempt: int = 1
     retry_delay: float = 0.0
     binding: int = 0
+    given_up: tuple[Failure, ...] = ()
     clock_read_for: int = 0
     usage: Usage = NO_USAGE
     response: ModelReplied | None = None
@@ -209,6 +212,7 @@ class LoopState:
     finished: LoopFinished | LoopFailed | None = None
     wants: frozenset[Effect] = frozenset()
     last_user_message: str = ""
+    own_warnings: History = field(default_factory=History)
     settled: History = field(default_factory=History)
     large_results: tuple[LargeResults, ...] = ()
 

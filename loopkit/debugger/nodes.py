@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
-from loopkit.events import Event, Failure, LoopStarted, RepetitionDetected, ResultProcessed
+from loopkit.events import Event, Failure, LoopStarted, ModelAttemptFailed, RepetitionDetected, ResultProcessed
 from loopkit.messages import NO_USAGE, JSONObject, Message, Problem, StopReason, Usage
 from loopkit.outcomes import TerminationReason, ToolApproval
 
@@ -120,7 +120,8 @@ class IterationNode:
         number: 1-based.
         message: the model's answer, a partial one when `interrupted`, or None so far.
         usage: tokens of the answer, or None when unknown.
-        attempts: failures of earlier attempts.
+        attempts: the requests that failed.
+        retry_at: seconds since the run started at which the next attempt is made, or None when none failed yet.
         interrupted: why the request was given up, or None.
     """
 
@@ -138,7 +139,8 @@ class IterationNode:
     model: str | None = None
     request_id: str | None = None
     interrupted: str | None = None
-    attempts: list[Failure] = field(default_factory=list)
+    attempts: list[ModelAttemptFailed] = field(default_factory=list)
+    retry_at: float | None = None
     calls: list[CallNode] = field(default_factory=list)
     warnings: list[RepetitionDetected] = field(default_factory=list)
 

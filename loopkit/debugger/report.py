@@ -17,6 +17,7 @@ from loopkit.debugger.nodes import CallNode, IterationNode, LoopNode
 from loopkit.debugger.rows import (
     RowText,
     Tone,
+    attempt_remains,
     call_state,
     count_text,
     outcome_text,
@@ -285,8 +286,11 @@ def iteration_report(iteration: IterationNode) -> Iterator[str]:
     yield f"iteration {iteration.number} of {visible(iteration.loop.path)} ({visible(iteration.loop.agent)}), {measures}"
     if iteration.message_count is not None:
         yield f"request: {count_text(iteration.message_count, 'message')}"
-    for failure in iteration.attempts:
-        yield f"attempt failed: {one_line(failure.message)}"
+    for attempt in iteration.attempts:
+        yield f"attempt failed: {one_line(attempt.failure.message)}"
+        for title, text in attempt_remains(attempt):
+            yield f"{title}:"
+            yield from _indented(visible(text))
     if iteration.interrupted is not None:
         yield f"interrupted: {one_line(iteration.interrupted)}"
     message = iteration.message

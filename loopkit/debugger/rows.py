@@ -263,13 +263,25 @@ def _message(row: Row) -> RowText:
     return RowText(row.loop.level, "", "»", "message", words, f"by {one_line(fact.by, 40)}", "", "person")
 
 
-def _attempt_text(fact: e.ModelAttemptFailed) -> str:
+def attempt_text(fact: e.ModelAttemptFailed) -> str:
+    """Return in words that a request failed, what follows, and why."""
     then = ""
     if fact.fallback:
         then = ", the next model is asked"
     elif fact.retry:
         then = f", asked again after {fact.delay:.1f} s" if fact.delay else ", asked again"
     return f"attempt {fact.attempt} failed{then}: {fact.failure.message}"
+
+
+def attempt_remains(fact: e.ModelAttemptFailed) -> list[tuple[str, str]]:
+    """Return what came before a request failed, with a title each; the texts are not safe to show as they are."""
+    message = fact.message
+    told = [
+        ("reasoning before it broke", "" if message is None else message.reasoning),
+        ("words before it broke", "" if message is None else message.text),
+        ("what could not be read", fact.unread or ""),
+    ]
+    return [(title, text) for title, text in told if text]
 
 
 def _note(row: Row) -> RowText:
@@ -282,7 +294,7 @@ def _note(row: Row) -> RowText:
         case e.StopCommanded(reason):
             words = "told to stop" + (f": {reason}" if reason else "")
         case e.ModelAttemptFailed():
-            words = _attempt_text(fact)
+            words = attempt_text(fact)
             tone = "bad"
         case e.CallbackFailed(callback, failure):
             words = f"{callback} raised {failure.type_name}: {failure.message}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -13,12 +14,13 @@ from loopkit.agent import Agent
 from loopkit.core.state import CallState
 from loopkit.debugger.policy import HEADLESS_POLICIES, Policy
 from loopkit.debugger.recorded import states_after
+from loopkit.debugger.rows import attempt_text
 from loopkit.drivers.fork import fork
 from loopkit.drivers.loop_driver import LoopDriver
 from loopkit.drivers.replay import ReplayReport, replay
 from loopkit.drivers.result import ToolLoopResult
 from loopkit.errors import RecordingError, UserError
-from loopkit.events import ROOT, Event
+from loopkit.events import ROOT, Event, ModelAttemptFailed
 from loopkit.outcomes import ToolApproval
 from loopkit.providers.protocol import Delta
 from loopkit.recording.check import Finding, check_recording
@@ -44,10 +46,15 @@ class HeadlessOutcome:
 
 
 class Unattended:
-    """Stands at no gate and decides by policy; implements `drivers.run.Watcher`."""
+    """Stands at no gate and decides by policy; implements `drivers.run.Watcher`.
 
-    def __init__(self, policy: Policy) -> None:
+    Args:
+        tell: told in one line why it takes longer: a request failed and is sent again.
+    """
+
+    def __init__(self, policy: Policy, tell: Callable[[str], None] = lambda _: None) -> None:
         self._policy = policy
+        self._tell = tell
 
     def stops_at(self, loop: str, gate: str) -> str | None:
         return None
@@ -56,7 +63,11 @@ class Unattended:
         return self._policy.decide(call.call, driver.core.state.tools.get(call.call.name))
 
     def happened(self, event: Event) -> None:
-        """Nobody looks."""
+        """Say that a request is sent again."""
+        if isinstance(event.fact, ModelAttemptFailed) and event.fact.retry:
+            # whoever hears may have gone, and a run outlives that
+            with suppress(OSError, ValueError):
+                self._tell(attempt_text(event.fact))
 
     def streamed(self, loop: str, iteration: int, delta: Delta) -> None:
         """Nobody looks."""
@@ -70,6 +81,7 @@ def run_headless(
     approve: Approval = "read-only",
     overwrite: bool = False,
     backend: str = "asyncio",
+    tell: Callable[[str], None] = lambda _: None,
 ) -> HeadlessOutcome:
     """Run an agent to its end, deciding on calls by policy.
 
@@ -77,12 +89,13 @@ def run_headless(
         record: where the run is kept, or None.
         approve: which calls run: those of tools declared to only read, all, or none.
         overwrite: whether a recording that is there already is replaced.
+        tell: told in one line when a request failed and is sent again; the line is not safe to show as it is.
 
     Raises:
         UserError: the recording can't be written.
     """
     recorder = None if record is None else _recorder(record, overwrite=overwrite)
-    watcher = Unattended(HEADLESS_POLICIES[approve]())
+    watcher = Unattended(HEADLESS_POLICIES[approve](), tell)
     path = None if record is None else Path(record)
     match _end_of(lambda: agent.run(task, recorder=recorder, watcher=watcher), backend):
         case UserError() as error:
@@ -134,12 +147,14 @@ def fork_file(
     *,
     approve: Approval = "read-only",
     overwrite: bool = False,
+    tell: Callable[[str], None] = lambda _: None,
 ) -> Path:
     """Go on from inside a recording, without a screen, and return the new recording; see `loopkit.fork`.
 
     Args:
         approve: which of the calls after the fork run.
         overwrite: whether a recording that is there already is replaced; the parent never is.
+        tell: as in `run_headless`.
 
     Raises:
         UserError: the recording can't be forked there, in one line.
@@ -150,7 +165,7 @@ def fork_file(
         raise RecordingError(f"{out}: is what is forked, and a fork never replaces it; name another file")
     if ROOT not in states_after(parent.path, parent.events, len(parent.events)):
         raise RecordingError(f"{parent.path}: does not hold the start of its root loop, so nothing can go on from it")
-    watcher = Unattended(HEADLESS_POLICIES[approve]())
+    watcher = Unattended(HEADLESS_POLICIES[approve](), tell)
     recorder = _recorder(out, overwrite=overwrite)
     end = _end_of(lambda: fork(parent, at=at, edit=edit, agent=agent, recorder=recorder, watcher=watcher))
     if isinstance(end, Exception):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from loopkit.debugger.arguments import working_copy
 from loopkit.debugger.display import one_line
-from loopkit.debugger.nodes import CallNode, CallStatus, LoopNode
+from loopkit.debugger.nodes import CallNode, CallStatus, IterationNode, LoopNode
 from loopkit.debugger.timeline import Timeline
 from loopkit.messages import NO_USAGE, Problem, ToolDefinition, Usage
 from loopkit.outcomes import Cancelled
@@ -128,7 +129,7 @@ def status_of(timeline: Timeline, mode: Mode, now: float, recording: str | None)
     return Status(
         mode=mode,
         state=state,
-        waits_for=waits_for(timeline) if state in ("running", "waiting", "paused") else "",
+        waits_for=waits_for(timeline, now) if state in ("running", "waiting", "paused") else "",
         iteration=len(root.iterations) if root else 0,
         max_iterations=_limit(root),
         agents=len(timeline.loops),
@@ -160,8 +161,12 @@ def _state(timeline: Timeline, mode: Mode) -> RunState:
     return "paused" if timeline.paused else "running"
 
 
-def waits_for(timeline: Timeline) -> str:
-    """Return what a run waits for, in safe words."""
+def waits_for(timeline: Timeline, now: float) -> str:
+    """Return what a run waits for, in safe words.
+
+    Args:
+        now: seconds since the run started.
+    """
     for call in timeline.waiting.values():
         more = f" (+{len(timeline.waiting) - 1})" if len(timeline.waiting) > 1 else ""
         return f"your decision on {agents_text(call.loop)} › {one_line(call.name, 40)}{more}"
@@ -178,9 +183,15 @@ def waits_for(timeline: Timeline) -> str:
         if running:
             return f"tool {one_line(running[0].name, 40)}" + (f" (+{len(running) - 1})" if len(running) > 1 else "")
         if loop.iterations and loop.iterations[-1].replied_at is None:
-            failed = len(loop.iterations[-1].attempts)
-            return f"the model ({agents_text(loop)})" + (f", attempt {failed + 1}" if failed else "")
+            return f"the model ({agents_text(loop)}){_attempt_words(loop.iterations[-1], now)}"
     return ""
+
+
+def _attempt_words(iteration: IterationNode, now: float) -> str:
+    if not iteration.attempts:
+        return ""
+    left = math.ceil((iteration.retry_at or 0.0) - now)
+    return f", attempt {len(iteration.attempts) + 1}" + (f" in {left} s" if left > 0 else "")
 
 
 def _last_calls(loop: LoopNode) -> list[CallNode]:

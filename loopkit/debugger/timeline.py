@@ -139,7 +139,11 @@ class Timeline:
         iteration.fingerprint = fact.fingerprint
 
     def _attempt_failed(self, event: e.Event, fact: e.ModelAttemptFailed) -> None:
-        self._iteration(event).attempts.append(fact.failure)
+        iteration = self._iteration(event)
+        iteration.attempts.append(fact)
+        iteration.retry_at = event.t + fact.delay if fact.retry else None
+        if fact.unreported:
+            self._spend(iteration.loop, UNREPORTED_USAGE)
         self._note(event)
 
     def _model_replied(self, event: e.Event, fact: e.ModelReplied) -> None:

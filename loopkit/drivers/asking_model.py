@@ -74,22 +74,58 @@ def _forces_tool(choice: object) -> bool:
 
 def _failed(driver: LoopDriver, effect: CallModel, model: BoundModel, error: BaseException, *, inline: bool) -> None:
     with driver.run.lock:
-        fact = _what_follows(driver, effect.attempt, model, error)
+        delay, falls_back = _what_follows(driver, effect.attempt, model, error)
+        retry = delay is not None or falls_back
+        if not retry and isinstance(error, ProviderError):
+            error = _told_of_all(driver.core.state, error)
+        fact = e.ModelAttemptFailed(
+            effect.attempt,
+            failure_of(error),
+            retry=retry,
+            delay=delay or 0.0,
+            fallback=falls_back,
+            message=driver.partial.message(),
+            unread=error.unread if isinstance(error, ProviderError) else None,
+            unreported=driver.partial.begun or (isinstance(error, ProviderError) and error.unreported),
+        )
         # words of an answer that broke are no part of the next one
         driver.partial.clear()
-        if driver.answer(fact, effect, inline=inline) and not fact.retry:
+        if driver.answer(fact, effect, inline=inline) and not retry:
             driver.raised = error
 
 
-def _what_follows(driver: LoopDriver, attempt: int, model: BoundModel, error: BaseException) -> e.ModelAttemptFailed:
+def _what_follows(
+    driver: LoopDriver, attempt: int, model: BoundModel, error: BaseException
+) -> tuple[float | None, bool]:
+    """Return the seconds until the same model is asked again, or None, and whether the next model is."""
     state = driver.core.state
-    failure = failure_of(error)
     delay = model.retry.delay(attempt - state.first_attempt + 1, error, driver.run.jitter)
-    if delay is not None:
-        return e.ModelAttemptFailed(attempt, failure, retry=True, delay=delay)
     # another model may do what this one refuses; what is no provider's error is a mistake in somebody's code
-    falls_back = isinstance(error, ProviderError) and state.binding + 1 < len(driver.models)
-    return e.ModelAttemptFailed(attempt, failure, retry=falls_back, fallback=falls_back)
+    has_next = isinstance(error, ProviderError) and state.binding + 1 < len(driver.models)
+    return delay, delay is None and has_next
+
+
+def _told_of_all(state: LoopState, error: ProviderError) -> ProviderError:
+    """Return the error of a model that nobody comes after: it tells of those that were given up before, too."""
+    if not state.given_up:
+        return error
+    names = (state.started.model, *state.started.fallbacks)
+    reasons = [*(failure.message for failure in state.given_up), str(error)]
+    told = [
+        f"{name or f'model {place}'}: {words}"
+        for place, (name, words) in enumerate(zip(names, reasons, strict=False), 1)
+    ]
+    whole = ProviderError(
+        f"all {len(reasons)} models failed. {' | '.join(told)}",
+        status=error.status,
+        retry_after=error.retry_after,
+        request_id=error.request_id,
+        retryable=error.retryable,
+        unreported=error.unreported,
+        unread=error.unread,
+    )
+    whole.__cause__ = error
+    return whole
 
 
 def _reply(

@@ -22,6 +22,11 @@ class PartialAnswer:
         """Keep one more piece."""
         self._pieces.append(delta)
 
+    @property
+    def begun(self) -> bool:
+        """Whether anything was received."""
+        return bool(self._pieces)
+
     def message(self) -> Message | None:
         """Return the words received, without calls: a partial call must never run (spec/loop.md 3.9)."""
         text = "".join(delta.text for delta in self._pieces if isinstance(delta, TextDelta))

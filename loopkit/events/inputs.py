@@ -53,6 +53,9 @@ class ModelAttemptFailed(Input):
         retry: the same history is sent again.
         delay: seconds to wait before that.
         fallback: the next model is asked from now on, no more the one that failed (spec/loop.md 8.3).
+        message: the words that had come before it broke, or None; no part of the history.
+        unread: the text of the answer that could not be read, or None.
+        unreported: it may have cost tokens that nobody told.
     """
 
     attempt: int
@@ -60,6 +63,9 @@ class ModelAttemptFailed(Input):
     retry: bool = False
     delay: float = 0.0
     fallback: bool = False
+    message: Message | None = None
+    unread: str | None = None
+    unreported: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,7 @@ class AnswerReader(ABC):
 
     Attributes:
         kind: what the server should have sent, for complaints.
+        begun: something was understood.
     """
 
     kind: ClassVar[str]
@@ -48,6 +49,7 @@ class AnswerReader(ABC):
         self._model: str | None = None
         self._finish: str | None = None
         self._answered = False
+        self.begun = False
 
     @property
     def finished(self) -> bool:
@@ -66,7 +68,12 @@ class AnswerReader(ABC):
             ErrorInAnswer: the piece is an error.
             ProviderError: the text is no piece of an answer.
         """
-        self.take_piece(self._object(data))
+        piece = self._object(data)
+        try:
+            self.take_piece(piece)
+        except ProviderError as error:
+            error.unread = data
+            raise
 
     def take_whole(self, data: str) -> None:
         """Take the JSON text of an answer that was not streamed.
@@ -117,9 +124,12 @@ class AnswerReader(ABC):
         except (ValueError, RecursionError):
             value = None
         if not isinstance(value, dict):
-            raise ProviderError(f"the server sent what is no {self.kind}: {_glimpse(data)}", retryable=True)
+            raise ProviderError(
+                f"the server sent what is no {self.kind}: {_glimpse(data)}", retryable=True, unread=data
+            )
         if value.get("error"):
             raise ErrorInAnswer(value)
+        self.begun = True
         return value
 
     def _name_model(self, source: Mapping[str, Any]) -> None:

@@ -42,11 +42,16 @@ def public_url(url: str) -> str:
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
-def cleaned(text: str, secrets: Iterable[str]) -> str:
-    """Return foreign text as one short line without the secrets and without anything that looks like a key."""
+def without_keys(text: str, secrets: Iterable[str]) -> str:
+    """Return foreign text without the secrets and without anything that looks like a key."""
     for secret in secrets:
         text = text.replace(secret, "[key]")
-    line = " ".join(_KEY_LIKE.sub("[key]", text).split())
+    return _KEY_LIKE.sub("[key]", text)
+
+
+def cleaned(text: str, secrets: Iterable[str]) -> str:
+    """Return foreign text as one short line without keys."""
+    line = " ".join(without_keys(text, secrets).split())
     return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"
 
 
@@ -115,6 +120,7 @@ def error_in_answer(body: object, headers: Mapping[str, str], server: Server) ->
         status=status,
         request_id=request_id(headers),
         retryable=not lasting,
+        unreported=True,
     )
 
 
@@ -137,7 +143,15 @@ def unreachable(error: BaseException, server: Server, *, seconds: float) -> Prov
         message = f"can't reach {server.address} ({cause}): {doubt}? {server.base_advice}"
     else:
         message = f"the connection to {server.address} broke before the answer was whole ({cause}); {SERVER_FAILED}"
-    return ProviderError(message, retryable=kind not in ("UnsupportedProtocol", "InvalidURL"))
+    sent = kind not in (
+        "ConnectTimeout",
+        "PoolTimeout",
+        "ConnectError",
+        "UnsupportedProtocol",
+        "ProxyError",
+        "InvalidURL",
+    )
+    return ProviderError(message, retryable=kind not in ("UnsupportedProtocol", "InvalidURL"), unreported=sent)
 
 
 def request_id(headers: Mapping[str, str]) -> str | None:
@@ -273,5 +287,6 @@ __all__ = [
     "request_id",
     "retry_after",
     "unreachable",
+    "without_keys",
     "without_markup",
 ]

@@ -28,6 +28,7 @@ from loopkit.providers.http_failures import (
     refusal,
     request_id,
     unreachable,
+    without_keys,
 )
 from loopkit.providers.json_lines import JSONLinesReader
 from loopkit.providers.protocol import ChatRequest, Emit
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 
 DEFAULT_TIMEOUT = 600.0
 _LONGEST_ERROR_BODY = 64 * 1024
+_LONGEST_UNREAD = 16_000
 _GRACE_AFTER_END = 0.1
 _THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
 
@@ -204,7 +206,7 @@ class HTTPModel(ABC):
         except ErrorInAnswer as error:
             failure = error_in_answer(error.body, response.headers, self._server)
         except ProviderError as error:
-            failure = self._placed(error, response)
+            failure = self._placed(error, response, unreported=reader.begun)
         raise failure
 
     async def _read_stream(self, response: httpx.Response, reader: AnswerReader) -> None:
@@ -212,17 +214,25 @@ class HTTPModel(ABC):
 
         events = self.service.framing()
         chunks = response.aiter_bytes()
+        beginning = bytearray()
         try:
             async for chunk in chunks:
+                if len(beginning) < _LONGEST_ERROR_BODY:
+                    beginning += chunk
                 if _take(events.feed(chunk), reader):
                     return
+            _take_end(events, reader)
         except httpx.HTTPError:
             # after the reason of the end only usage may follow; the answer itself is whole
             if not reader.finished:
                 raise
+        except ProviderError:
+            if reader.begun or not beginning.strip() or events.resembles(bytes(beginning)):
+                raise
+            await _drain(chunks, beginning)
+            self._take_unstreamed(bytes(beginning), reader)
         finally:
             await _drain(chunks)
-        _take_end(events, reader)
 
     async def _read_whole(self, response: httpx.Response, reader: AnswerReader) -> None:
         body = await _beginning(response, LONGEST_LINE)
@@ -231,25 +241,31 @@ class HTTPModel(ABC):
             if not _take(events.feed(body), reader):
                 _take_end(events, reader)
             return
+        self._take_unstreamed(body, reader)
+
+    def _take_unstreamed(self, body: bytes, reader: AnswerReader) -> None:
         try:
             reader.take_whole(body.decode("utf-8-sig", "replace"))
         except ProviderError as error:
-            raise ProviderError(f"{error}; does the base URL end where {self.service.path} follows?") from None
+            advice = f"does the base URL end where {self.service.path} follows?"
+            raise ProviderError(f"{error}; {advice}", unread=error.unread) from None
 
-    def _placed(self, error: ProviderError, response: httpx.Response) -> ProviderError:
+    def _placed(self, error: ProviderError, response: httpx.Response, *, unreported: bool) -> ProviderError:
         advice = f"; {SERVER_FAILED}" if error.retryable else ""
         return ProviderError(
             f"{self._server.address}: {cleaned(str(error), self._server.secrets)}{advice}",
             status=error.status,
             request_id=request_id(response.headers),
             retryable=error.retryable,
+            unreported=unreported,
+            unread=None if error.unread is None else without_keys(error.unread[:_LONGEST_UNREAD], self._server.secrets),
         )
 
 
 def _take(events: Iterable[ServerSentEvent], reader: AnswerReader) -> bool:
     """Hand events over; whether the server said that they were the last."""
     for event in events:
-        data = event.data.strip()
+        data = event.data.strip(" \t\r\n")
         if data == "[DONE]":
             return True
         if event.event == "error":
@@ -267,12 +283,13 @@ def _take_end(events: SSEReader | JSONLinesReader, reader: AnswerReader) -> None
     Raises:
         ProviderError: the server did not get to the end of its answer.
     """
+    torn: str | None = None
     try:
         done = _take(events.finish(), reader)
-    except ProviderError:
-        done = False
+    except ProviderError as error:
+        done, torn = False, error.unread
     if not (done or reader.finished):
-        raise ProviderError("the stream broke off before the answer was whole", retryable=True)
+        raise ProviderError("the stream broke off before the answer was whole", retryable=True, unread=torn)
 
 
 def _parsed(data: str) -> object:
@@ -295,14 +312,19 @@ async def _beginning(response: httpx.Response, limit: int) -> bytes:
     return bytes(body[:limit])
 
 
-async def _drain(chunks: AsyncIterator[bytes]) -> None:
-    """Read a body to its end, so that its connection can be used again; give up on one that doesn't end at once."""
+async def _drain(chunks: AsyncIterator[bytes], read: bytearray | None = None) -> None:
+    """Read a body to its end, so that its connection can be used again; give up on one that doesn't end at once.
+
+    Args:
+        read: takes what is read, up to the limit of an error's body.
+    """
     import httpx  # noqa: PLC0415 - imported at first use, `import loopkit` stays instant
     from anyio import move_on_after  # noqa: PLC0415 - the same
 
     with contextlib.suppress(httpx.HTTPError, httpx.StreamError), move_on_after(_GRACE_AFTER_END):
-        async for _ in chunks:
-            pass
+        async for chunk in chunks:
+            if read is not None and len(read) < _LONGEST_ERROR_BODY:
+                read += chunk
 
 
 @functools.cache

@@ -32,6 +32,11 @@ class JSONLinesReader:
         """Whether a body under another content type is a stream all the same."""
         return _SEVERAL_LINES.match(body) is not None
 
+    @staticmethod
+    def resembles(beginning: bytes) -> bool:
+        """Whether what a server sends as a stream begins like one."""
+        return beginning.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{")
+
     def feed(self, chunk: bytes) -> list[ServerSentEvent]:
         """Take the next bytes and return the events that they complete.
 
@@ -48,7 +53,7 @@ class JSONLinesReader:
 
     def finish(self) -> list[ServerSentEvent]:
         """Return the event that the stream ended in without a line feed, if any."""
-        line = b"".join(self._pieces).decode("utf-8-sig", "replace").strip()
+        line = b"".join(self._pieces).decode("utf-8-sig", "replace").strip(" \t\r\n")
         self._pieces.clear()
         self._held = 0
         return [ServerSentEvent("message", line)] if line else []

@@ -55,6 +55,11 @@ class SSEReader:
         """Whether a body under another content type is a stream all the same."""
         return _LOOKS_STREAMED.match(body) is not None
 
+    @staticmethod
+    def resembles(beginning: bytes) -> bool:
+        """Whether what a server sends as a stream begins like one."""
+        return SSEReader.fits(beginning.removeprefix(_BYTE_ORDER_MARK))
+
     def feed(self, chunk: bytes) -> list[ServerSentEvent]:
         """Take the next bytes and return the events that they complete.
 

@@ -11,7 +11,15 @@ from loopkit import events as e
 from loopkit.debugger.display import one_line, visible
 from loopkit.debugger.evidence import evidence_of
 from loopkit.debugger.nodes import CallNode, IterationNode, LoopNode, Row, RowKind
-from loopkit.debugger.rows import call_state, outcome_text, row_text, seconds_text, tokens_text, warning_text
+from loopkit.debugger.rows import (
+    attempt_remains,
+    call_state,
+    outcome_text,
+    row_text,
+    seconds_text,
+    tokens_text,
+    warning_text,
+)
 from loopkit.debugger.status import agents_text, definition_of
 from loopkit.debugger.timeline import task_text
 from loopkit.encoding import encode
@@ -124,8 +132,14 @@ def _iteration(row: Row) -> _Parts:
             Section("calls", calls, code=True),
             Section("reasoning", message.reasoning),
         ]
-    failed = "\n".join(f"{failure.type_name}: {failure.message}" for failure in iteration.attempts)
+    failed = "\n".join(_attempt_words(attempt) for attempt in iteration.attempts)
     return f"iteration {iteration.number}", facts, [*sections, Section("failed attempts", failed, "bad")]
+
+
+def _attempt_words(attempt: e.ModelAttemptFailed) -> str:
+    failure = attempt.failure
+    remains = [f"{words}: {text}" for words, text in attempt_remains(attempt)]
+    return "\n".join([f"{failure.type_name}: {failure.message}", *remains])
 
 
 def _usage_words(iteration: IterationNode) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -86,12 +87,18 @@ def test_an_end_that_is_not_complete_is_exit_code_1(capsys: pytest.CaptureFixtur
 
 
 def test_a_model_that_cannot_be_reached_is_one_line_and_exit_code_2(capsys: pytest.CaptureFixture[str]) -> None:
-    """Issue: a server that refuses gives one clear line, exit 2; the recording stays and opens."""
+    """Issue: a server that refuses gives one clear line, exit 2; the recording stays and opens. The waits come before."""
     spec = write_agent(
         "from loopkit import Agent, OpenAIChat\nagent = Agent(OpenAIChat('m', base_url='http://127.0.0.1:9'))\n"
     )
-    line = failure_of(["run", spec, "--task", "go", "--record", "out.jsonl"], capsys)
-    assert line == "can't reach http://127.0.0.1:9 (connection refused): is the server running? check base_url"
+    assert main(["run", spec, "--task", "go", "--record", "out.jsonl"]) == 2
+    *waits, last = capsys.readouterr().err.splitlines()
+    line = "can't reach http://127.0.0.1:9 (connection refused): is the server running? check base_url"
+    assert last == f"loopkit: {line}"
+    assert len(waits) == 2
+    assert all(
+        re.fullmatch(rf"loopkit: attempt \d failed, asked again after \S+ s: {re.escape(line)}", w) for w in waits
+    )
     assert json_of(["show", "out.jsonl", "--json"], capsys)["run"]["outcome_text"] == f"failed: {line}"
 
 
@@ -132,3 +139,34 @@ def test_a_recording_in_a_folder_that_is_not_there_is_one_line(capsys: pytest.Ca
 def test_an_agent_that_does_not_import_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     spec = write_agent("import not_installed_here\n")
     assert failure_of(["run", spec, "--task", "go"], capsys).startswith("agent.py, line 1: ModuleNotFoundError")
+
+
+def test_a_wait_before_another_attempt_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    """9.2: a run that stands still says why and for how long; the error of the server reaches no terminal raw."""
+    spec = write_agent("""
+from loopkit import Agent, ModelBinding, ProviderError, RetryPolicy, ScriptedProvider
+
+busy = ProviderError("busy \\x1b[2J", status=503, retry_after=0.02, retryable=True)
+other = ModelBinding(ScriptedProvider(["done"], model="second"))
+agent = Agent(ModelBinding(ScriptedProvider([busy, ProviderError("no", status=401)]), fallbacks=[other]))
+""")
+    assert main(["run", spec, "--task", "go", "--record", "out.jsonl"]) == 0
+    captured = capsys.readouterr()
+    assert captured.out.startswith("done\n")
+    first, second = captured.err.splitlines()
+    assert first.startswith("loopkit: attempt 1 failed, asked again after 0.")
+    assert first.endswith(" s: busy ␛[2J")
+    assert second == "loopkit: attempt 2 failed, the next model is asked: no"
+
+
+def test_when_every_model_failed_each_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    """8.3, 9.2"""
+    spec = write_agent("""
+from loopkit import Agent, ModelBinding, ProviderError, ScriptedProvider
+
+second = ModelBinding(ScriptedProvider([ProviderError("no key", status=401)], model="second"))
+agent = Agent(ModelBinding(ScriptedProvider([ProviderError("no quota", status=429)], model="first"), fallbacks=[second]))
+""")
+    assert main(["run", spec, "--task", "go", "--record", "out.jsonl"]) == 2
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last == "loopkit: all 2 models failed. first: no quota | second: no key"

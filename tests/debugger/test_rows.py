@@ -154,11 +154,13 @@ def test_a_failed_attempt_says_what_follows(fact: e.ModelAttemptFailed, words: s
 
 
 def test_the_time_of_an_answer_begins_with_its_first_attempt() -> None:
-    """spec/loop.md 9.2: what failed before it and the waits are part of what it took."""
+    """spec/loop.md 9.2: what failed before it and the waits are part of what it took; the status counts them down."""
     book = Playbook().say(e.ROOT, e.LoopStarted("a", ()), e.IterationStarted())
     book.say(e.ROOT, e.ModelRequested(1, 1, "f"), t=1.0)
     book.say(e.ROOT, e.ModelAttemptFailed(1, BUSY, retry=True, delay=4.0), e.ModelRequested(2, 1, "f"), t=2.0)
-    assert waits_for(book.timeline) == "the model (a), attempt 2"
+    assert waits_for(book.timeline, 2.0) == "the model (a), attempt 2 in 4 s"
+    assert waits_for(book.timeline, 4.7) == "the model (a), attempt 2 in 2 s"
+    assert waits_for(book.timeline, 6.0) == "the model (a), attempt 2"
     book.say(e.ROOT, e.ModelReplied(Message.assistant("done")), t=8.0)
     assert book.timeline.root is not None
     assert book.timeline.root.iterations[0].seconds == 7.0

@@ -133,12 +133,14 @@ def _check_attempts(events: Sequence[e.Event]) -> None:
 
 
 def _check_usage(events: Sequence[e.Event]) -> None:
-    """A loop's usage is the sum of its answers' (spec/loop.md 3.7)."""
+    """A loop's usage is the sum of its answers'; what broke has an unknown one (spec/loop.md 3.7)."""
     sums = {event.loop: NO_USAGE for event in events}
     for event in events:
         if isinstance(event.fact, e.ModelReplied):
             sums[event.loop] += event.fact.usage or UNREPORTED_USAGE
-        elif isinstance(event.fact, e.ModelInterrupted):
+        elif isinstance(event.fact, e.ModelInterrupted) or (
+            isinstance(event.fact, e.ModelAttemptFailed) and event.fact.unreported
+        ):
             sums[event.loop] += UNREPORTED_USAGE
         elif isinstance(event.fact, TERMINAL):
             assert event.fact.usage == sums[event.loop]

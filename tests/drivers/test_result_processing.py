@@ -8,7 +8,18 @@ from typing import Any
 import anyio
 import pytest
 
-from loopkit import Agent, Recorder, ScriptedProvider, ToolCall, ToolLoopConfig, ToolResult, tool
+from loopkit import (
+    Agent,
+    LoopAction,
+    LoopDetectionConfig,
+    Message,
+    Recorder,
+    ScriptedProvider,
+    ToolCall,
+    ToolLoopConfig,
+    ToolResult,
+    tool,
+)
 from loopkit import events as e
 from loopkit.core.context_tools import ExtractionContext, ResultCacher, ResultMasking
 from loopkit.drivers.replay import replay
@@ -85,6 +96,44 @@ async def test_processor_extractor_and_cacher_follow_each_other() -> None:
     ]
     assert contents(result.messages) == ["kept as 1"]
     assert [fact.processor for fact in stage.all_of(e.ResultProcessed)] == ["processor", "extractor", "cacher"]
+
+
+async def test_an_extractor_is_told_the_users_words_and_not_loopkits() -> None:
+    """2, 6.4: a warning that loop detection injects has the role of a user and is none's wish; an edit keeps to that."""
+    told: list[str] = []
+
+    def extract(call: ToolCall, result: ToolResult, context: ExtractionContext) -> str:
+        told.append(context.user_message)
+        return "short"
+
+    def change_nothing(event: e.Event) -> None:
+        if isinstance(event.fact, e.IterationStarted) and event.iteration == 6:
+            stage.root.post(e.HistoryEdited(0, 0, (), "person"))
+
+    stage = Stage(on_event=change_nothing)
+    detection = LoopDetectionConfig(2, LoopAction.INJECT_WARNING)
+    script = [ask("read", name="abc")] * 6
+    result = await stage.run(agent(*script, "done", tools=TOOLS, result_extractor=extract, loop_detection=detection))
+    assert sum("same tool call" in message.text for message in result.messages) == 3
+    assert len(stage.all_of(e.HistoryEdited)) == 1
+    assert told == ["go"] * 6
+
+
+async def test_an_extractor_is_told_what_the_user_said_last() -> None:
+    """2, 3.3: also while it waits behind the results."""
+    told: list[str] = []
+
+    def extract(call: ToolCall, result: ToolResult, context: ExtractionContext) -> str:
+        told.append(context.user_message)
+        return "short"
+
+    def inject(event: e.Event) -> None:
+        if isinstance(event.fact, e.ToolStarted) and event.iteration == 2:
+            stage.root.post(e.MessagesInjected((Message.user("and fast"),), "person"))
+
+    stage = Stage(on_event=inject)
+    await stage.run(agent(*[ask("read", name="abc")] * 3, "done", tools=TOOLS, result_extractor=extract))
+    assert told == ["go", "and fast", "and fast"]
 
 
 async def test_a_result_below_the_cachers_threshold_is_not_stored() -> None:

@@ -27,6 +27,7 @@ from loopkit import events as e
 from loopkit.drivers import asking_model
 from loopkit.drivers.run import Run, new_header
 from loopkit.drivers.tool_loop import run_root
+from loopkit.messages import Message
 from loopkit.outcomes import Cancelled, Timeout
 from loopkit.providers.scripted import BreaksOff
 from tests.drivers.stage import Stage, ask, in_a_thread
@@ -145,7 +146,7 @@ async def test_what_is_no_providers_error_is_never_retried() -> None:
 
 
 async def test_a_broken_stream_is_retried_and_its_words_are_gone() -> None:
-    """9.2, 3.9: words of an answer that broke are no part of the next one, also when that one is stopped."""
+    """9.2, 3.9: words of an answer that broke are no part of the next one, also when that one is stopped; the log has them."""
     waits = anyio.Event()
 
     def never(_: object) -> Any:
@@ -168,6 +169,9 @@ async def test_a_broken_stream_is_retried_and_its_words_are_gone() -> None:
         result = await stage.run(Agent(model))
     assert isinstance(result.termination_reason, Cancelled)
     assert [delta.text for delta in stage.deltas] == ["half an answer"]
+    (attempt,) = stage.all_of(e.ModelAttemptFailed)
+    assert attempt.message == Message.assistant("half an answer")
+    assert attempt.unreported
     assert stage.all_of(e.ModelInterrupted) == [e.ModelInterrupted("stopped")]
     assert result.messages[-1].role == "user"
 
@@ -247,15 +251,17 @@ async def test_a_refusal_that_a_retry_can_not_mend_goes_to_the_next_binding_at_o
     assert (asked(first), asked(second)) == (1, 1)
 
 
-async def test_each_binding_has_its_own_attempts_and_the_last_error_is_raised() -> None:
-    """8.3, 9.2"""
+async def test_each_binding_has_its_own_attempts_and_the_error_tells_of_all() -> None:
+    """8.3, 9.2: in one line, with the last one's status; the last error is its cause, the log holds the others."""
     third = binding(BAD, model="third")
     second = binding(BUSY, BUSY, model="second", retry=RetryPolicy(attempts=2, base_delay=0), fallbacks=[third])
     first = binding(BUSY, BUSY, BUSY, fallbacks=[second])
     stage = Stage()
     with pytest.raises(ProviderError) as caught:
         await stage.run(Agent(first))
-    assert caught.value is BAD
+    assert str(caught.value) == "all 3 models failed. first: busy | second: busy | third: bad request"
+    assert (caught.value.status, caught.value.__cause__) == (400, BAD)
+    assert stage.all_of(e.LoopFailed)[0].failure.message == str(caught.value)
     assert (asked(first), asked(second), asked(third)) == (3, 2, 1)
     assert stage.all_of(e.LoopStarted)[0].fallbacks == ("second", "third")
     assert [fact.attempt for fact in stage.all_of(e.ModelAttemptFailed)] == [1, 2, 3, 4, 5, 6]

@@ -9,7 +9,7 @@ from loopkit import events as e
 from loopkit.debugger.display import one_line
 from loopkit.debugger.evidence import evidence_of
 from loopkit.debugger.nodes import IterationNode, LoopNode, Row, RowKind
-from loopkit.debugger.rows import count_text, outcome_text, seconds_text, warning_text
+from loopkit.debugger.rows import attempt_remains, count_text, outcome_text, seconds_text, warning_text
 from loopkit.debugger.timeline import task_text
 from loopkit.encoding import encode
 from loopkit.messages import Usage
@@ -95,8 +95,12 @@ def _iteration(iteration: IterationNode, around: Surroundings, folded: Folds) ->
         (usage_text(iteration.usage) if iteration.usage is not None else "", "muted"),
         (f"ended: {iteration.stop_reason.value.replace('_', ' ')}" if iteration.stop_reason else "", "muted"),
     )
-    for failure in iteration.attempts:
+    for attempt in iteration.attempts:
+        failure = attempt.failure
         yield Passage(f"✗ an attempt failed: {failure.type_name}: {failure.message}", indent=0, tone="bad")
+        for words, text in attempt_remains(attempt):
+            yield Words((words, "muted"))
+            yield Passage(text, tone="muted")
     if iteration.interrupted is not None:
         yield Words((f"✗ interrupted: {one_line(iteration.interrupted)}; what had come is shown", "bad"))
     for warning in iteration.warnings:

@@ -1,4 +1,4 @@
-"""List the recordings of a folder, newest first."""
+"""List the recordings of a folder, newest first; forks stand behind what they were forked from."""
 
 from __future__ import annotations
 
@@ -48,12 +48,14 @@ _WIDEST = {"agent": 24, "model": 24, "outcome": 32}
 
 
 def _table(runs: list[RunSummary]) -> list[tuple[str, Tone]]:
+    from loopkit.debugger.library import fork_tree
     from loopkit.debugger.report import pad, width
 
-    rows = [_COLUMNS, *(_cells(run) for run in runs)]
+    tree = fork_tree(runs)
+    rows = [_COLUMNS, *(_cells(run, level) for level, run in tree)]
     widths = [max(width(row[place]) for row in rows) for place in range(len(_COLUMNS))]
     lines: list[tuple[str, Tone]] = []
-    tones: list[Tone] = ["muted", *(_tone(run) for run in runs)]
+    tones: list[Tone] = ["muted", *(_tone(run) for _, run in tree)]
     for row, tone in zip(rows, tones, strict=True):
         cells = [
             " " * (size - width(cell)) + cell if name in _RIGHT else pad(cell, size)
@@ -63,7 +65,7 @@ def _table(runs: list[RunSummary]) -> list[tuple[str, Tone]]:
     return lines
 
 
-def _cells(run: RunSummary) -> tuple[str, ...]:
+def _cells(run: RunSummary, level: int) -> tuple[str, ...]:
     from loopkit.debugger.display import one_line
 
     if run.damaged is not None:
@@ -77,7 +79,7 @@ def _cells(run: RunSummary) -> tuple[str, ...]:
         )
     return (
         run.when.strftime("%Y-%m-%d %H:%M"),
-        one_line(run.path.name, 48),
+        ("  " * (level - 1) + "└ " if level else "") + one_line(run.path.name, 48),
         one_line(run.agent or "-", _WIDEST["agent"]),
         one_line(run.model or "-", _WIDEST["model"]),
         *figures,

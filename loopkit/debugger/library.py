@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -96,6 +96,34 @@ def summarise(path: Path) -> RunSummary | None:
         return RunSummary(path, changed, damaged=str(error))
     except Exception as error:  # noqa: BLE001  # whatever a broken file does to a reader, the others are still listed
         return RunSummary(path, changed, damaged=f"{type(error).__name__}: {error}")
+
+
+def fork_tree(runs: Sequence[RunSummary]) -> list[tuple[int, RunSummary]]:
+    """Put forks behind the run that they were forked from; the others keep their order.
+
+    Returns:
+        runs with their level: 0 for one that is no fork or whose parent isn't among them.
+    """
+    # a copy of a recording has its id too; forks stand behind the first one
+    first_of = {run.run_id: run for run in reversed(runs) if run.run_id is not None}
+    forks: dict[Path, list[RunSummary]] = {}
+    for run in runs:
+        parent = first_of.get(run.parent) if run.parent is not None else None
+        if parent is not None and parent is not run:
+            forks.setdefault(parent.path, []).append(run)
+    below = {run.path for group in forks.values() for run in group}
+    ordered: list[tuple[int, RunSummary]] = []
+    seen: set[Path] = set()
+    # runs whose ids name one another in a circle have no top: they follow at the end, as they come
+    for top in [*(run for run in runs if run.path not in below), *runs]:
+        waiting = [(0, top)]
+        while waiting:
+            level, run = waiting.pop()
+            if run.path not in seen:
+                seen.add(run.path)
+                ordered.append((level, run))
+                waiting.extend((level + 1, fork) for fork in reversed(forks.get(run.path, [])))
+    return ordered
 
 
 def summary_data(run: RunSummary) -> dict[str, Any]:

@@ -44,9 +44,9 @@ def test_a_file_that_cannot_be_used_is_one_line(capsys: pytest.CaptureFixture[st
 
 def test_the_list_shows_a_fork_behind_its_parent(capsys: pytest.CaptureFixture[str]) -> None:
     forked()
-    record("later.jsonl")
+    record("z.jsonl")
     capsys.readouterr()
     assert main(["ls", "."]) == 0
     rows = capsys.readouterr().out.splitlines()[1:]
-    assert [row.split("  ")[1].strip() for row in rows] == ["later.jsonl", "run.jsonl", "└ fork.jsonl"]
+    assert [row.split("  ")[1].strip() for row in rows] == ["z.jsonl", "run.jsonl", "└ fork.jsonl"]
     assert "⑂ at 6" in rows[-1]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from loopkit.messages import JSON, JSONObject, Problem
+from loopkit.tools.plain_schemas import Fit, fit_of
 from loopkit.tools.showing import json_path, listed, short, type_word
 
 if TYPE_CHECKING:
@@ -24,16 +25,17 @@ _TOO_DEEP = f"nested deeper than {DEEPEST} levels"
 
 
 class SchemaCheck:
-    """The check of one schema; `jsonschema` is imported and its validator built at the first use, once.
+    """The check of one schema, built once at its first use; `jsonschema` is imported when the first value needs it.
 
     Args:
         schema: JSON Schema 2020-12; references may only point into the schema itself.
     """
 
-    __slots__ = ("_schema", "_validator")
+    __slots__ = ("_fits", "_schema", "_validator")
 
     def __init__(self, schema: JSONObject) -> None:
         self._schema = schema
+        self._fits: Fit | None = None
         self._validator: Draft202012Validator | None = None
 
     def problems(self, arguments: JSON) -> tuple[Problem, ...]:
@@ -42,6 +44,10 @@ class SchemaCheck:
         problem = json_problem(value)
         if problem is not None:
             return (problem,)
+        if self._fits is None:
+            self._fits = fit_of(self._schema) or _not_known_to_fit
+        if self._fits(value):
+            return ()
         # a dictionary keeps the order and drops the repeats that jsonschema makes of one missing key
         found: dict[Problem, None] = {}
         try:
@@ -65,6 +71,10 @@ class SchemaCheck:
             # an empty registry: a reference to an address is never fetched
             self._validator = Draft202012Validator(dict(self._schema), registry=Registry())
         return self._validator
+
+
+def _not_known_to_fit(_: JSON) -> bool:
+    return False
 
 
 class _NotJson(Exception):

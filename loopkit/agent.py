@@ -76,6 +76,7 @@ class Agent:
             ctx,
             self.name,
             self.settings,
+            has_prompt=self.system is not None,
         )
 
     async def run(

@@ -23,6 +23,7 @@ class LoopParts:
         models: who may be asked: the primary, then its fallbacks in order.
         agent: the agent's name.
         settings: what the provider's request takes beside messages and tools.
+        has_prompt: the first message is the agent's own prompt.
     """
 
     models: tuple[BoundModel, ...]
@@ -32,6 +33,7 @@ class LoopParts:
     context: LoopDepth | None = None
     agent: str = "agent"
     settings: Mapping[str, Any] = field(default_factory=dict)
+    has_prompt: bool = False
 
     def started(self, parent_call: str | None) -> e.LoopStarted:
         """Return the loop's first fact."""
@@ -46,6 +48,7 @@ class LoopParts:
             depth=depth_of(self.context),
             parent_call=parent_call,
             fallbacks=tuple(model.model for model in self.models[1:]),
+            own_prompt=self.has_prompt or not (self.messages and self.messages[0].role == "system"),
         )
 
 

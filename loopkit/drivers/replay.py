@@ -126,10 +126,7 @@ def _todays_parts(recording: Recording, agent: Any) -> LoopParts:
     first = recording.events[0].fact
     if not isinstance(first, e.LoopStarted):
         raise RecordingError(f"{recording.path}: does not begin with the start of a loop")
-    messages = first.messages
-    if messages and messages[0].role == "system":
-        messages = messages[1:]
-    parts: LoopParts = agent.parts(messages)
+    parts: LoopParts = agent.parts(first.task)
     return parts
 
 

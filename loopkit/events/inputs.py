@@ -23,6 +23,7 @@ class LoopStarted(Input):
         depth: what the context says, 0 = top level.
         parent_call: id of the call that started this loop, or None.
         fallbacks: names of the models that are asked after `model`, in this order.
+        own_prompt: a system message at the very start is the agent's own prompt; false where the task brought it.
     """
 
     agent: str
@@ -34,6 +35,13 @@ class LoopStarted(Input):
     depth: int = 0
     parent_call: str | None = None
     fallbacks: tuple[str | None, ...] = ()
+    own_prompt: bool = True
+
+    @property
+    def task(self) -> tuple[Message, ...]:
+        """The messages that the agent was given, without its own prompt."""
+        has_prompt = self.own_prompt and bool(self.messages) and self.messages[0].role == "system"
+        return self.messages[1:] if has_prompt else self.messages
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 
-from loopkit import Agent, LoopContext, ScriptedProvider, ToolCall, Usage, tool, tool_loop
+from loopkit import Agent, LoopContext, ScriptedProvider, ToolCall, Usage, replay, tool, tool_loop
 from loopkit import events as e
 from loopkit.core.config import ToolLoopConfig
 from loopkit.drivers.run import current_call
@@ -93,6 +94,45 @@ async def test_children_of_one_call_are_numbered() -> None:
     stage = Stage()
     await stage.run(agent(ask("ask_two"), ask("ask_two"), "done", tools=[ask_two]))
     assert list(started(stage)) == ["root", "root/1.1#1", "root/1.1#2", "root/2.1#1", "root/2.1#2"]
+
+
+async def test_children_that_one_handler_starts_at_once_keep_their_own_story(tmp_path: Path) -> None:
+    """7.4, h9: they are numbered as they begin, in whatever order the event loop lets them; the recording replays."""
+
+    @tool
+    async def add(a: int, b: int) -> int:
+        """Add."""
+        return a + b
+
+    @tool
+    async def ask_three() -> str:
+        """Ask three at once."""
+        answers: dict[int, str] = {}
+
+        async def ask_one(number: int) -> None:
+            helper = agent(ask("add", a=number, b=number), f"answer {number}", tools=[add], name=f"helper {number}")
+            answers[number] = (await helper.run(f"question {number}")).text
+
+        async with anyio.create_task_group() as group:
+            for number in range(3):
+                group.start_soon(ask_one, number)
+        return str([answers[number] for number in range(3)])
+
+    path = tmp_path / "run.jsonl"
+    stage = Stage()
+    result = await stage.run(agent(ask("ask_three"), "done", tools=[ask_three]), Recorder(path))
+    assert result.messages[2].tool_results[0].content == "['answer 0', 'answer 1', 'answer 2']"
+    children = {event.loop: event.fact for event in stage.events if isinstance(event.fact, e.LoopStarted)}
+    assert children.keys() == {"root", "root/1.1#1", "root/1.1#2", "root/1.1#3"}
+    for loop, started in children.items():
+        if loop != "root":
+            said = [
+                event.fact.message.text
+                for event in stage.events
+                if isinstance(event.fact, e.ModelReplied) and event.loop == loop
+            ]
+            assert said[-1].removeprefix("answer ") == started.agent.removeprefix("helper ")
+    assert replay(path).same
 
 
 async def test_loops_are_linked_three_levels_down() -> None:

@@ -28,11 +28,13 @@ from loopkit.core.state import (
     CallModel,
     CallPhase,
     CallState,
+    Effect,
     LoopState,
     Phase,
     ProcessResult,
     ReadClock,
     RunTool,
+    place_of,
 )
 from loopkit.encoding import encode
 from loopkit.messages import UNREPORTED_USAGE, Message, Problem, StopReason, ToolCall
@@ -221,13 +223,8 @@ def _decision_expired(state: LoopState, fact: e.DecisionExpired) -> LoopState:
 
 
 def _one_more_decided(state: LoopState, call: CallState) -> LoopState:
-    return _all_decided(
-        state.with_call(
-            call,
-            undecided=state.undecided - 1,
-            wants=state.wants - {AskDecision(call.key, call.version)},
-        )
-    )
+    wants = state.wants - {AskDecision(call.key, call.version)}
+    return _all_decided(state.with_call(call, undecided=state.undecided - 1, wants=wants))
 
 
 def _all_decided(state: LoopState) -> LoopState:
@@ -243,13 +240,13 @@ def _tool_skipped(state: LoopState, fact: e.ToolSkipped) -> LoopState:
     if undecided:
         state = state.with_call(call, requested=state.requested + 1, undecided=state.undecided - 1)
         return _batch_progressed(_all_decided(state.changed(phase=Phase.DECIDING)))
-    return _batch_progressed(_past(state.with_call(call), call))
+    return _batch_progressed(state.with_call(call, next_start=_after(state, call)))
 
 
 def _tool_started(state: LoopState, fact: e.ToolStarted) -> LoopState:
     call = _call(state, fact.call).changed(phase=CallPhase.RUNNING, executed=True)
-    state = state.with_call(call, running=state.running + 1, wants=state.wants | {RunTool(fact.call)})
-    return _past(state, call)
+    wants = state.wants | {RunTool(fact.call)}
+    return state.with_call(call, running=state.running + 1, wants=wants, next_start=_after(state, call))
 
 
 def _past_ended(state: LoopState, place: int) -> int:
@@ -258,8 +255,8 @@ def _past_ended(state: LoopState, place: int) -> int:
     return place
 
 
-def _past(state: LoopState, call: CallState) -> LoopState:
-    return state.changed(next_start=_past_ended(state, int(call.key.rpartition(".")[2])))
+def _after(state: LoopState, call: CallState) -> int:
+    return _past_ended(state, place_of(call.key) + 1)
 
 
 def _tool_returned(state: LoopState, fact: e.ToolReturned) -> LoopState:
@@ -288,22 +285,24 @@ def _tool_ended(
     processor: str | None = None,
 ) -> LoopState:
     call = _call(state, key).changed(content=content, is_error=is_error, failed=failed, failure=failure)
-    state = state.changed(running=state.running - 1, wants=state.wants - {RunTool(key)})
-    state = _passed_on(state, call, processor)
+    state = _passed_on(state, call, processor, state.wants - {RunTool(key)}, running=state.running - 1)
     if failed and not state.rules.parallel_tool_execution and has_no_error_budget(state) and state.ending is None:
         return state.changed(failure=batch_failure(state), wants=NO_EFFECTS)
     return _batch_progressed(state)
 
 
-def _passed_on(state: LoopState, call: CallState, processor: str | None) -> LoopState:
+def _passed_on(
+    state: LoopState, call: CallState, processor: str | None, wants: frozenset[Effect], **changes: Any
+) -> LoopState:
     """Let the next callback rewrite a result, or end the call when there is none."""
     if processor is None:
         call = call.changed(phase=CallPhase.ENDED)
-        return state.with_call(call, completed=(*state.completed, call.key))
+        return state.with_call(call, completed=(*state.completed, call.key), wants=wants, **changes)
     return state.with_call(
         call.changed(phase=CallPhase.PROCESSING),
         processing=state.processing + 1,
-        wants=state.wants | {ProcessResult(call.key, processor)},
+        wants=wants | {ProcessResult(call.key, processor)},
+        **changes,
     )
 
 
@@ -312,9 +311,9 @@ def _result_processed(state: LoopState, fact: e.ResultProcessed) -> LoopState:
     if fact.content is not None:
         call = call.changed(content=fact.content)
     wants = state.wants - {ProcessResult(fact.call, fact.processor)}
-    state = state.changed(processing=state.processing - 1, wants=wants)
+    state = state.changed(processing=state.processing - 1)
     processor = next_processor(state.rules, call.content or "", fact.processor)
-    return _batch_progressed(_passed_on(state, call, processor))
+    return _batch_progressed(_passed_on(state, call, processor, wants))
 
 
 def _batch_progressed(state: LoopState) -> LoopState:

@@ -66,11 +66,6 @@ def gates(state: LoopState) -> tuple[str, ...]:
     return ()
 
 
-def iteration_of(state: LoopState, fact: e.Fact) -> int:
-    """Return the iteration that an event with this fact belongs to."""
-    return state.iteration + isinstance(fact, e.IterationStarted)
-
-
 def _finish(state: LoopState, reason: TerminationReason) -> e.LoopFinished:
     return e.LoopFinished(reason, state.requests, state.usage)
 
@@ -96,6 +91,8 @@ def _at_turn(state: LoopState) -> e.Derived | None:
 
 
 def _mask(state: LoopState) -> e.ResultsMasked | None:
+    if not state.large_results:
+        return None
     calls = tuple(call for batch in due_for_masking(state) for call in batch.calls)
     return e.ResultsMasked(calls) if calls else None
 

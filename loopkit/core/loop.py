@@ -52,7 +52,7 @@ class LoopCore:
 
     def iteration_of(self, fact: e.Fact) -> int:
         """Return the iteration that an event with this fact belongs to."""
-        return deciding.iteration_of(self.state, fact)
+        return self.state.iteration + isinstance(fact, e.IterationStarted)
 
 
 def fold(events: Iterable[e.Event]) -> dict[str, LoopState]:

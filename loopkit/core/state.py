@@ -238,8 +238,7 @@ class LoopState:
 
     def call_state(self, key: str) -> CallState | None:
         """Return a call of the current response, or None."""
-        position = key.rpartition(".")[2]
-        place = int(position) - 1 if position.isdecimal() else -1
+        place = place_of(key)
         call = self.calls[place] if 0 <= place < len(self.calls) else None
         # the same place in another loop or iteration is another call
         return call if call is not None and call.key == key else None
@@ -252,5 +251,11 @@ class LoopState:
 
     def with_call(self, call: CallState, **changes: Any) -> LoopState:
         """Return this state with one call of the response replaced."""
-        place = int(call.key.rpartition(".")[2]) - 1
+        place = place_of(call.key)
         return self.changed(calls=(*self.calls[:place], call, *self.calls[place + 1 :]), **changes)
+
+
+def place_of(call: str) -> int:
+    """Return a call's place in its response, from 0; -1 for what is no call's id."""
+    position = call.rpartition(".")[2]
+    return int(position) - 1 if position.isdecimal() else -1

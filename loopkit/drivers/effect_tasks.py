@@ -47,7 +47,7 @@ class EffectTasks:
 
     def unissued(self) -> list[Effect]:
         """Return what is wanted and was not started, in call order."""
-        return sorted(self._wants() - self._issued, key=_order)
+        return _in_order(self._wants() - self._issued)
 
     def leave_open(self, effect: Effect) -> None:
         """Start nothing for an effect: somebody will answer it on their own."""
@@ -68,7 +68,7 @@ class EffectTasks:
             return
         wants = self._wants()
         if wants != self._issued:
-            new = self.unissued()
+            new = _in_order(wants - self._issued)
             for effect in self._scopes.keys() - wants:
                 self._scopes[effect].cancel()
             self._issued = wants
@@ -87,7 +87,7 @@ class EffectTasks:
             self._inline = effect
         elif self.group is not None:
             # what posts may run anywhere: in a person's thread, or in the task of another call
-            self._context.copy().run(self.group.start_soon, self._run, effect, False)
+            self._context.copy().run(self.group.start_soon, self._run, effect)
 
     def cancel(self) -> None:
         """Cancel the driving task and all others; in the loop's own thread only."""
@@ -100,14 +100,17 @@ class EffectTasks:
             self._changed.set()
 
     async def run_next(self, idle: Callable[[], bool]) -> None:
-        """Run the effect that was left to the driving task, or wait for a change.
+        """Run the effects that are left to the driving task, one after the other, or wait for a change.
 
         Args:
             idle: asked before waiting, under the lock: whether there is anything to wait for.
         """
-        effect, self._inline = self._inline, None
-        if effect is not None:
-            await self._run(effect, True)
+        if self._inline is not None:
+            # in one scope until one of them is cancelled: a scope for each costs as much as all else done for it here
+            with anyio.CancelScope() as scope:
+                while self._inline is not None and not scope.cancel_called:
+                    effect, self._inline = self._inline, None
+                    await self._run_in(scope, effect, True)
             return
         with self._lock:
             self._driving_task_is_free = True
@@ -117,16 +120,23 @@ class EffectTasks:
                 return
         await self._changed.wait()
 
-    async def _run(self, effect: Effect, inline: bool) -> None:
+    async def _run(self, effect: Effect) -> None:
         with anyio.CancelScope() as scope:
-            with self._lock:
-                if effect not in self._wants():
-                    return
-                self._scopes[effect] = scope
-            try:
-                await self._perform(effect, inline)
-            finally:
-                self._scopes.pop(effect, None)
+            await self._run_in(scope, effect, False)
+
+    async def _run_in(self, scope: anyio.CancelScope, effect: Effect, inline: bool) -> None:
+        with self._lock:
+            if effect not in self._wants():
+                return
+            self._scopes[effect] = scope
+        try:
+            await self._perform(effect, inline)
+        finally:
+            self._scopes.pop(effect, None)
+
+
+def _in_order(effects: frozenset[Effect]) -> list[Effect]:
+    return sorted(effects, key=_order) if len(effects) > 1 else list(effects)
 
 
 def _order(effect: Effect) -> tuple[int, Any]:

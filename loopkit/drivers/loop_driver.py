@@ -6,6 +6,7 @@ and stops may come from any thread. Tasks are started in the loop's own event lo
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -58,7 +59,7 @@ class LoopDriver:
         self._ordinals: dict[str, int] = {}
         self._passed_gates: set[str] = set()
         self.partial = PartialAnswer()
-        self._tasks = EffectTasks(run.lock, lambda: self.core.wants, self._perform)
+        self._tasks = EffectTasks(run.lock, lambda: self.core.state.wants, functools.partial(perform, self))
         limit = self.config.timeout_seconds if core is None else core.state.rules.timeout
         self.clock = LoopClock(run.clock, limit, self._tasks.wake)
         self._timed: bool = limit is not None or (self.parent is not None and self.parent._timed)
@@ -280,9 +281,6 @@ class LoopDriver:
                 raise self.run.broken
             await self._tasks.run_next(lambda: not self.finished and self.run.broken is None)
 
-    async def _perform(self, effect: Effect, inline: bool) -> None:
-        await perform(self, effect, inline=inline)
-
     # ── time ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _watch_timeout(self) -> None:
@@ -337,7 +335,8 @@ class LoopDriver:
         """End the loops that a call started and that still go (spec/loop.md 7.4)."""
         for child in list(self.children.get(call, ())):
             child.close(e.RunStopped("parent"), "parent ended")
-        close_orphans(self.run, open_below(self.run, call))
+        if self.run.inherited:
+            close_orphans(self.run, open_below(self.run, call))
 
     def leave(self) -> None:
         """Take an ended loop out of the tree of open ones."""

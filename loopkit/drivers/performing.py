@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import json
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from loopkit import events as e
@@ -23,23 +23,13 @@ if TYPE_CHECKING:
     from loopkit.drivers.loop_driver import LoopDriver
 
 
-async def perform(driver: LoopDriver, effect: Effect, *, inline: bool) -> None:
+def perform(driver: LoopDriver, effect: Effect, inline: bool) -> Awaitable[None]:
     """Carry out an effect and post its outcome; exceptions of agents' code are outcomes.
 
     Args:
         inline: the caller does nothing after this, so what follows may run in its place.
     """
-    match effect:
-        case CallModel():
-            await ask_model(driver, effect, inline=inline)
-        case RunTool():
-            await run_tool(driver, effect, inline=inline)
-        case ProcessResult():
-            await process_result(driver, effect, inline=inline)
-        case AskDecision():
-            await _ask_decision(driver, effect, inline=inline)
-        case AskStopCondition():
-            await _ask_stop_condition(driver, effect, inline=inline)
+    return _PERFORMERS[type(effect)](driver, effect, inline=inline)
 
 
 # ── callbacks ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -144,3 +134,12 @@ async def ask_stop_when(callback: Any, context: StopContext) -> e.StopAnswered:
         case Stop(str() | None as reason):
             return e.StopAnswered(True, reason)
     raise TypeError(f"stop_when must return Stop, Continue or None, well filled in, not {said!r}")
+
+
+_PERFORMERS: dict[type[Effect], Callable[..., Awaitable[None]]] = {
+    CallModel: ask_model,
+    RunTool: run_tool,
+    ProcessResult: process_result,
+    AskDecision: _ask_decision,
+    AskStopCondition: _ask_stop_condition,
+}

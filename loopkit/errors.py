@@ -38,6 +38,10 @@ class RecordingNewer(RecordingError):
     """A recording was written by a later format than this version writes; it can be viewed, not continued or replayed."""
 
 
+class RecordingUnwritable(RecordingError):
+    """The disk or the file system did not take what was to be recorded; it may be tried again (spec/faults.md j6)."""
+
+
 class RecordingInUse(RecordingError):
     """Another process holds the recording's lock."""
 
@@ -157,6 +161,7 @@ __all__ = [
     "RecordingError",
     "RecordingInUse",
     "RecordingNewer",
+    "RecordingUnwritable",
     "ReplayDivergence",
     "TooManyRuns",
     "ToolError",

@@ -109,7 +109,11 @@ class WriteLock:
         """Give the lock up; the system's own part ends when the descriptor is closed."""
         with _held_guard:
             _held.discard(self._file)
-            _remove(owner_record(self._path))
+            self.remove_record()
+
+    def remove_record(self) -> None:
+        """Take the owner's record away and keep what else the lock is."""
+        _remove(owner_record(self._path))
 
     def _lock_file(self, descriptor: int) -> None:
         if _system_lock is None:

@@ -5,17 +5,21 @@ from __future__ import annotations
 import os
 import stat
 import threading
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
 
-from loopkit.errors import RecordingDamaged, RecordingError
-from loopkit.events import ROOT, Event, LoopFailed, LoopFinished
+from loopkit.errors import RecordingDamaged, RecordingError, RecordingUnwritable
+from loopkit.events import ROOT, Event, IterationStarted, LoopFailed, LoopFinished
 from loopkit.recording.header import FORMAT, SNIFFED_BYTES, Header, header_line, looks_like_recording
 from loopkit.recording.lines import event_line
 from loopkit.recording.lock import WriteLock
 from loopkit.recording.reader import PathLike, Recording, newer, open_lines, read_recording
 from loopkit.recording.sealing import sealed
+from loopkit.recording.syncing import DURABILITIES, SECONDS_BETWEEN, DiskSync, Durability
+
+_ENDS_OF_ITERATIONS = (IterationStarted, LoopFinished, LoopFailed)
 
 
 class Recorder:
@@ -24,6 +28,9 @@ class Recorder:
     Args:
         path: the file; nothing is touched before `start`.
         if_exists: what to do about a recording that is there already: `fail`, or `replace` it.
+        durability: what a power failure may take: with `iteration` what came after the last iteration's end, with
+            `event` nothing that was acted on, with `none` what the system had not written yet. A process that dies
+            loses nothing in any of them.
 
     Attributes:
         path: the file.
@@ -32,12 +39,22 @@ class Recorder:
         notice: what a person should know about the file, such as a torn tail that was cut, or None.
     """
 
-    def __init__(self, path: PathLike, *, if_exists: Literal["fail", "replace"] = "fail") -> None:
+    def __init__(
+        self,
+        path: PathLike,
+        *,
+        if_exists: Literal["fail", "replace"] = "fail",
+        durability: Durability = "iteration",
+    ) -> None:
+        if durability not in DURABILITIES:
+            raise ValueError(f"durability is one of {', '.join(DURABILITIES)}, not {durability!r}")
         self.path = Path(path)
         self.size = 0
         self.last_seq = 0
         self.notice: str | None = None
         self._if_exists = if_exists
+        self._durability = durability
+        self._sync: DiskSync | None = None
         self._descriptor: int | None = None
         self._lock: WriteLock | None = None
         self._guard = threading.Lock()
@@ -45,7 +62,7 @@ class Recorder:
         self._state: Literal["new", "open", "closed"] = "new"
 
     @classmethod
-    def continue_from(cls, path: PathLike) -> Recorder:
+    def continue_from(cls, path: PathLike, *, durability: Durability = "iteration") -> Recorder:
         """Open an unfinished recording to append to it; a torn tail is cut, and `notice` says so (spec/faults.md j1, j4).
 
         Raises:
@@ -54,12 +71,13 @@ class Recorder:
             RecordingDamaged: it is damaged before its end.
             RecordingError: it is finished, or can't be read or written.
         """
-        recorder = cls(path)
+        recorder = cls(path, durability=durability)
         with open_lines(path):
             pass  # what is no recording is refused before anything is locked
         recorder._open(os.O_RDWR | os.O_APPEND)
         try:
             recorder._take_up()
+            recorder._start_syncs([])
         except BaseException:
             recorder.close()
             raise
@@ -76,6 +94,7 @@ class Recorder:
             raise RecordingError(f"{self.path}: this recorder was started before; make one for each run")
         line = sealed(header_line(header))
         try:
+            new_entries_in = _folders_with_new_entries(self.path)
             self.path.parent.mkdir(parents=True, exist_ok=True)
         except (OSError, ValueError) as error:
             raise self._unwritable(error) from None
@@ -84,6 +103,7 @@ class Recorder:
             self._make_room()
             with self._guard:
                 self._write(line, "nothing was recorded")
+            self._start_syncs(new_entries_in)
         except BaseException:
             self.close()
             raise
@@ -102,14 +122,54 @@ class Recorder:
         with self._guard:
             if event.seq != self.last_seq + 1:
                 raise ValueError(f"event {event.seq} can't follow event {self.last_seq}")
-            self._write(line, f"event {event.seq} was not recorded")
+            consequence = f"event {event.seq} was not recorded"
+            self._refuse_after_failed_sync(consequence)
+            self._write(line, consequence)
             self.last_seq = event.seq
+            if self._sync is not None and isinstance(event.fact, _ENDS_OF_ITERATIONS):
+                self._sync.request(self.size)
+
+    def on_disk(self, when_known: Callable[[], None]) -> bool:
+        """Say whether what was recorded may be acted on; always so unless `durability` is `event`.
+
+        Args:
+            when_known: after False, called once that may have changed, from another thread; it must not block or raise.
+
+        Raises:
+            RecordingUnwritable: the disk did not take it.
+        """
+        if self._durability != "event":
+            return True
+        with self._guard:
+            if self._sync is None or self._sync.size >= self.size:
+                return True
+            self._refuse_after_failed_sync("what follows from it was not done")
+            self._sync.request(self.size, when_known)
+            return False
+
+    def end_early(self, last: Event) -> bool:
+        """Close the recording before its run ends: with an event that says so, if there is room for it.
+
+        Returns:
+            whether there was.
+        """
+        if self._lock is not None:
+            # on a full disk its block may be all the room there is
+            self._lock.remove_record()
+        try:
+            self.append(last)
+        except RecordingError:
+            return False
+        finally:
+            self.close()
+        return True
 
     def close(self) -> None:
         """Give the file and its lock up; may be called again."""
         with self._guard:
             self._state = "closed"
             descriptor, self._descriptor = self._descriptor, None
+            sync, self._sync = self._sync, None
             lock, self._lock = self._lock, None
             try:
                 if lock is not None:
@@ -117,6 +177,8 @@ class Recorder:
             finally:
                 if descriptor is not None:
                     os.close(descriptor)
+                if sync is not None:
+                    sync.close(self.size)
 
     def __enter__(self) -> Self:
         return self
@@ -180,6 +242,23 @@ class Recorder:
         self.size = recording.size
         self.last_seq = recording.events[-1].seq if recording.events else 0
 
+    def _start_syncs(self, new_entries_in: Sequence[Path]) -> None:
+        if self._durability == "none":
+            return
+        try:
+            self._sync = DiskSync(self.path, new_entries_in, 0.0 if self._durability == "event" else SECONDS_BETWEEN)
+        except OSError as error:
+            raise self._unwritable(error) from None
+        self._sync.request(self.size)
+
+    def _refuse_after_failed_sync(self, consequence: str) -> None:
+        failure = None if self._sync is None else self._sync.take_failure()
+        if failure is not None:
+            raise RecordingUnwritable(
+                f"{self.path}: can't be brought to the disk ({failure.strerror}); {consequence}, and the last events may "
+                "be lost if the machine stops: try again, or stop the run"
+            )
+
     def _write(self, line: bytes, consequence: str) -> None:
         descriptor = self._descriptor
         if descriptor is None:
@@ -192,7 +271,7 @@ class Recorder:
         except BaseException as error:
             self._roll_back(descriptor)
             if isinstance(error, OSError):
-                raise RecordingError(
+                raise RecordingUnwritable(
                     f"{self.path}: can't be written ({error.strerror}); {consequence}, what was before is whole: "
                     "free space and try again, or stop the run"
                 ) from None
@@ -213,6 +292,16 @@ class Recorder:
         return RecordingError(
             f"{self.path}: can't be written ({reason}); name a file in a folder that you may write to"
         )
+
+
+def _folders_with_new_entries(path: Path) -> list[Path]:
+    """Return the folders that get an entry when a file and its missing folders are made, the innermost first."""
+    missing = []
+    folder = path.absolute().parent
+    while not folder.exists():
+        missing.append(folder)
+        folder = folder.parent
+    return [*missing, folder]
 
 
 def _written(descriptor: int, rest: memoryview) -> int:

@@ -42,6 +42,7 @@ class DiskSync:
     def __init__(self, path: Path, new_entries_in: Sequence[Path], seconds_between: float) -> None:
         # not a copy of the writer's descriptor: a lock would live on with that
         self._descriptor = os.open(path, os.O_RDWR | getattr(os, "O_CLOEXEC", 0))
+        self._bring_to_disk = _bring_to_disk
         self._folders = list(new_entries_in)
         self._seconds_between = seconds_between
         self._changed = threading.Condition()
@@ -122,7 +123,7 @@ class DiskSync:
             if self._failed_before:
                 # after a failure the system may count as clean what it could not write
                 _write_again(self._descriptor, self.size, wanted)
-            _bring_to_disk(self._descriptor)
+            self._bring_to_disk(self._descriptor)
         except OSError as error:
             # a file system that knows no syncs has done what it can
             self._failed_before = error.errno not in _CAN_NOT_SYNC

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from loopkit.errors import RecordedToolError as RecordedToolError
     from loopkit.errors import ReplayDivergence as ReplayDivergence
     from loopkit.errors import ToolError as ToolError
+    from loopkit.known_secrets import redact as redact
     from loopkit.messages import ChatResponse as ChatResponse
     from loopkit.messages import Message as Message
     from loopkit.messages import StopReason as StopReason
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
     from loopkit.providers.openai_responses import OpenAIResponses as OpenAIResponses
     from loopkit.providers.retrying import RetryPolicy as RetryPolicy
     from loopkit.providers.scripted import ScriptedProvider as ScriptedProvider
+    from loopkit.recording.redaction.settings import Redaction as Redaction
     from loopkit.recording.writer import Recorder as Recorder
     from loopkit.tools.definition import tool as tool
     from loopkit.tools.mcp.server import MCPServer as MCPServer
@@ -96,6 +98,7 @@ _HOMES = {
         "ReplayDivergence",
         "ToolError",
     ),
+    "loopkit.known_secrets": ("redact",),
     "loopkit.messages": (
         "ChatResponse",
         "Message",
@@ -132,6 +135,7 @@ _HOMES = {
     "loopkit.providers.retrying": ("RetryPolicy",),
     "loopkit.providers.scripted": ("ScriptedProvider",),
     "loopkit.debugger.recorded": ("open_recording",),
+    "loopkit.recording.redaction.settings": ("Redaction",),
     "loopkit.recording.writer": ("Recorder",),
     "loopkit.tools.definition": ("tool",),
     "loopkit.tools.mcp.server": ("MCPServer",),

@@ -6,11 +6,13 @@ They belong to the process, not to a run: whichever recording is written, they a
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from loopkit.errors import UserError
 
 SHORTEST_SECRET = 8
+_MARKS = ("auth", "key", "token", "secret", "cookie", "passw")
 
 _guard = threading.Lock()
 _known: dict[str, str] = {}
@@ -58,6 +60,14 @@ def redact_if_long(value: str, rule: str) -> None:
         _remember(value.strip(), rule)
 
 
+def redact_named(values: Mapping[str, str]) -> None:
+    """As `redact_if_long`, for the headers and variables among these whose names say that they are secret."""
+    for name, value in values.items():
+        if any(mark in name.lower() for mark in _MARKS):
+            # behind a scheme such as `Bearer`
+            redact_if_long(value.rpartition(" ")[2], "authorization" if "auth" in name.lower() else "api_key")
+
+
 def known_secrets(after: int = 0) -> tuple[KnownSecret, ...]:
     """Return what is known, oldest first.
 
@@ -80,4 +90,12 @@ def _remember(value: str, rule: str) -> None:
         _known.setdefault(value, rule)
 
 
-__all__ = ["SHORTEST_SECRET", "KnownSecret", "is_rule_name", "known_secrets", "redact", "redact_if_long"]
+__all__ = [
+    "SHORTEST_SECRET",
+    "KnownSecret",
+    "is_rule_name",
+    "known_secrets",
+    "redact",
+    "redact_if_long",
+    "redact_named",
+]

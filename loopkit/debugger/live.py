@@ -196,7 +196,9 @@ class LiveRun:
         """Return the schema check of arguments by the agent's own tool, or None when that is not there."""
         driver = self._driver(loop)
         found = None if driver is None else driver.registry.get(tool)
-        return None if found is None else found.problems(arguments)
+        if driver is None or found is None:
+            return None
+        return found.problems(driver.run.originals.arguments(arguments) if isinstance(arguments, dict) else arguments)
 
     def decide_call(self, loop: str, call: str, version: int, decision: ToolApproval) -> None:
         """Take a person's decision.

@@ -30,7 +30,9 @@ async def ask_model(driver: LoopDriver, effect: CallModel, *, inline: bool) -> N
     """Make one attempt of a request and post its outcome; its exceptions are outcomes."""
     state = driver.core.state
     model = _model_of(driver, state)
-    request = ChatRequest(state.view, driver.registry.definitions, _settings(driver, state, model))
+    originals = driver.run.originals
+    settings = originals.settings(_settings(driver, state, model))
+    request = ChatRequest(originals.messages(state.view), driver.registry.definitions, settings)
     if state.retry_delay:
         await sleep(state.retry_delay)
     pieces: list[float] = []

@@ -167,7 +167,9 @@ class LoopHandle:
 
     def _history(self) -> Sequence[Message]:
         run = self._run
-        return self._parts.messages if run is None or run.driver is None else run.driver.core.state.history
+        if run is None or run.driver is None:
+            return self._parts.messages
+        return run.driver.run.originals.messages(run.driver.core.state.history)
 
     def _edit(self, start: int, stop: int, messages: tuple[Message, ...]) -> None:
         run = self._run
@@ -243,11 +245,12 @@ def _result(run: BackgroundRun) -> ToolLoopResult:
 def _yielded(run: BackgroundRun, events: tuple[Event, ...]) -> Yielded:
     assert run.driver is not None
     state = run.driver.core.state
-    reply = state.last_reply
-    assert reply is not None
+    originals = run.driver.run.originals
+    assert state.last_reply is not None
+    reply = originals.reply(state.last_reply)
     return Yielded(
         reply.message.tool_calls,
-        state.last_tool_results,
+        originals.results(state.last_tool_results),
         reply.message.text,
         state.iteration,
         state.usage,

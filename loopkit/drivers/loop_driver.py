@@ -69,6 +69,7 @@ class LoopDriver:
     def begin(self, fact: e.LoopStarted) -> None:
         """Append the loop's first event."""
         with self.run.lock:
+            fact = self.run.originals.hidden(fact)
             self.core = LoopCore.started(self.path, fact)
             self.run.append(self, fact)
 
@@ -86,7 +87,7 @@ class LoopDriver:
                 return False
             if isinstance(effect, RunTool):
                 self._close_children(effect.call)
-            self.run.append(self, fact)
+            self.run.append(self, self.run.originals.hidden(fact))
             self.settle()
             return True
 
@@ -138,7 +139,7 @@ class LoopDriver:
                 if state is None or state.phase is not CallPhase.REQUESTED
                 else f"the call is at version {state.version}, the decision was on {version}"
             )
-            self.run.append(self, e.DecisionRefused(call, version, by, reason))
+            self.run.append(self, self.run.originals.hidden(e.DecisionRefused(call, version, by, reason)))
             raise DecisionNotAccepted(reason)
 
     # ── what follows ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -207,7 +208,7 @@ class LoopDriver:
             if isinstance(effect, AskDecision) and self.config.on_tool_call is None:
                 decided = self._decision_of_watcher(effect)
                 if decided is not None:
-                    return decided
+                    return self.run.originals.hidden(decided)
         return None
 
     def _decision_of_watcher(self, effect: AskDecision) -> e.Decided | None:
@@ -215,6 +216,7 @@ class LoopDriver:
             return e.Decided(effect.call, effect.version, Approve(), "default")
         call = self.core.state.call_state(effect.call)
         assert call is not None
+        call = self.run.originals.call_state(call)
         decided = self.run.watcher.decide(self, call)
         if decided is None:
             self._tasks.leave_open(effect)
@@ -322,10 +324,11 @@ class LoopDriver:
             for call_key in list(self.children):
                 self._close_children(call_key)
             close_orphans(self.run, open_below(self.run, self.path))
-            self.run.append(self, trigger)
+            hidden = self.run.originals.hidden
+            self.run.append(self, hidden(trigger))
             state = self.core.state
             if state.phase is Phase.MODEL:
-                self.run.append(self, e.ModelInterrupted(cause, self.partial.message()))
+                self.run.append(self, hidden(e.ModelInterrupted(cause, self.partial.message())))
             for call in state.calls:
                 if call.phase is CallPhase.RUNNING:
                     self.run.append(self, e.ToolAbandoned(call.key, cause))

@@ -59,6 +59,7 @@ def _takes_two(callback: Callable[..., Any]) -> bool:
 async def _ask_decision(driver: LoopDriver, effect: AskDecision, *, inline: bool) -> None:
     call = driver.core.state.call_state(effect.call)
     assert call is not None
+    call = driver.run.originals.call_state(call)
     tool = driver.registry.get(call.call.name)
     context = ApprovalContext(
         driver.core.state.iteration,
@@ -66,7 +67,7 @@ async def _ask_decision(driver: LoopDriver, effect: AskDecision, *, inline: bool
         effect.call,
         None if tool is None else tool.definition.parameters,
         call.problems,
-        driver.core.state.messages_so_far,
+        driver.run.originals.messages(driver.core.state.messages_so_far),
     )
     try:
         approval = await ask_on_tool_call(driver.config.on_tool_call, call.call, context)
@@ -106,8 +107,13 @@ async def ask_on_tool_call(callback: Any, call: ToolCall, context: ApprovalConte
 async def _ask_stop_condition(driver: LoopDriver, effect: AskStopCondition, *, inline: bool) -> None:
     state = driver.core.state
     assert state.response is not None
+    originals = driver.run.originals
     context = StopContext(
-        state.iteration, response_of(state.response), state.usage, state.tool_calls_executed, state.last_tool_results
+        state.iteration,
+        response_of(originals.reply(state.response)),
+        state.usage,
+        state.tool_calls_executed,
+        originals.results(state.last_tool_results),
     )
     try:
         answer = await ask_stop_when(driver.config.stop_when, context)

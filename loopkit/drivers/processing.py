@@ -16,6 +16,7 @@ from loopkit.core.context_tools import CACHER, EXTRACTOR, PROCESSOR, ExtractionC
 from loopkit.core.state import CallState, LoopState, ProcessResult
 from loopkit.drivers.cancelling import cancelled_by_whoever_waits
 from loopkit.drivers.facts import failure_of
+from loopkit.drivers.originals import Originals
 from loopkit.messages import ToolResult
 
 if TYPE_CHECKING:
@@ -27,15 +28,23 @@ async def process_result(driver: LoopDriver, effect: ProcessResult, *, inline: b
     state = driver.core.state
     call = state.call_state(effect.call)
     assert call is not None
-    driver.answer(await processed(driver.config, state, call, effect.processor), effect, inline=inline)
+    fact = await processed(driver.config, state, call, effect.processor, driver.run.originals)
+    driver.answer(fact, effect, inline=inline)
 
 
-async def processed(config: ToolLoopConfig, state: LoopState, call: CallState, processor: str) -> e.ResultProcessed:
-    """Return what a callback makes of a result; its exceptions are outcomes."""
+async def processed(
+    config: ToolLoopConfig, state: LoopState, call: CallState, processor: str, originals: Originals
+) -> e.ResultProcessed:
+    """Return what a callback makes of a result; its exceptions are outcomes.
+
+    Args:
+        originals: what the callback is shown in the place of placeholders.
+    """
+    call = originals.call_state(call)
     result = call.result
     assert result is not None
     try:
-        content = await _rewritten(config, state, call, result, processor)
+        content = await _rewritten(config, state, call, processor, originals)
     except (Exception, get_cancelled_exc_class()) as error:  # the result goes on as it was
         if cancelled_by_whoever_waits(error):
             raise
@@ -44,15 +53,18 @@ async def processed(config: ToolLoopConfig, state: LoopState, call: CallState, p
 
 
 async def _rewritten(
-    config: ToolLoopConfig, state: LoopState, call: CallState, result: ToolResult, processor: str
+    config: ToolLoopConfig, state: LoopState, call: CallState, processor: str, originals: Originals
 ) -> str | None:
     said: object = None
+    result = call.result
+    assert result is not None
     asked = call.call_as_run
     if processor == PROCESSOR and config.result_processor is not None:
         said = config.result_processor(asked, result)
     elif processor == EXTRACTOR and config.result_extractor is not None:
-        words = "" if state.response is None else state.response.message.text
-        said = config.result_extractor(asked, result, ExtractionContext(state.last_user_message, words))
+        words = "" if state.response is None else originals.message(state.response.message).text
+        context = ExtractionContext(originals.text(state.last_user_message), words)
+        said = config.result_extractor(asked, result, context)
     elif processor == CACHER and config.result_cacher is not None:
         said = config.result_cacher.store(asked, result.content)
     if inspect.isawaitable(said):

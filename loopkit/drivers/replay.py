@@ -19,6 +19,7 @@ from loopkit.core.state import AskDecision, AskStopCondition, CallModel, CallPha
 from loopkit.drivers.divergence import Divergence, what_drifted
 from loopkit.drivers.facts import failure_of, verdict_on
 from loopkit.drivers.live_tools import replay_with_live_tools
+from loopkit.drivers.originals import Originals
 from loopkit.drivers.parts import LoopParts
 from loopkit.drivers.performing import ask_on_tool_call, ask_stop_when
 from loopkit.drivers.prepared import SPONTANEOUS, effect_answered
@@ -303,7 +304,7 @@ async def _stop_when_today(core: LoopCore, parts: LoopParts) -> e.Fact:
 
 async def _processor_today(core: LoopCore, fact: e.ResultProcessed, parts: LoopParts) -> e.Fact | None:
     call = core.state.call_state(fact.call)
-    return None if call is None else await processed(parts.config, core.state, call, fact.processor)
+    return None if call is None else await processed(parts.config, core.state, call, fact.processor, Originals())
 
 
 async def _on_tool_call_today(core: LoopCore, fact: e.Decided, parts: LoopParts) -> e.Fact | None:

@@ -8,18 +8,20 @@ import threading
 import time
 from collections.abc import Callable
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Protocol
 
 from loopkit import __version__
 from loopkit import events as e
 from loopkit.core.state import CallState, Effect, LoopState
+from loopkit.drivers.originals import Originals
 from loopkit.errors import LoopClosed, TooManyRuns
 from loopkit.messages import Usage
 from loopkit.outcomes import ToolApproval
 from loopkit.providers.protocol import Delta
 from loopkit.recording.header import FORMAT, Header
+from loopkit.recording.redaction.redactor import Redactor
 from loopkit.recording.writer import Recorder
 
 if TYPE_CHECKING:
@@ -102,6 +104,7 @@ class Run:
         seq: number of the last event.
         carried_seconds: what a fork's prefix took; `t` goes on from there.
         max_runs, max_concurrent_runs: limits of the root's configuration (spec/loop.md 2).
+        originals: what the run's placeholders stand for; made from what the recorder hides.
     """
 
     header: Header
@@ -125,14 +128,18 @@ class Run:
     broken: BaseException | None = None
     closed: bool = False
     late_handlers: int = 0
+    originals: Originals = field(default_factory=Originals)
     started_at: float = field(init=False)
 
     def __post_init__(self) -> None:
         self.started_at = self.clock() - self.carried_seconds
+        if self.recorder is not None and self.recorder.redaction is not None:
+            self.originals = Originals(Redactor(self.recorder.redaction))
 
     def start(self) -> None:
         """Write the header."""
         if self.recorder is not None:
+            self.header = replace(self.header, redaction=self.originals.rule_names)
             self.recorder.start(self.header)
 
     def append(self, driver: LoopDriver, fact: e.Fact) -> None:

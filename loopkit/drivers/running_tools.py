@@ -45,6 +45,10 @@ async def run_tool(driver: LoopDriver, effect: RunTool, *, inline: bool) -> None
 
 
 async def _outcome(driver: LoopDriver, effect: RunTool, tool: Tool, arguments: JSONObject) -> e.Input:
+    arguments = driver.run.originals.arguments(arguments)
+    missing = driver.run.originals.missing_in(arguments)
+    if missing:
+        return secret_missing(effect.call, missing)
     try:
         value = await _call_handler(driver, effect, tool, arguments)
         content, is_error = output_text(value)
@@ -72,6 +76,15 @@ async def _watch_tool(driver: LoopDriver, effect: RunTool, seconds: float) -> No
     await anyio.sleep(seconds)
     words = f"The tool did not end within {seconds:g} s and is no longer waited for; it may still take effect."
     driver.post(e.ToolAbandoned(effect.call, "tool timeout", words), effect)
+
+
+def secret_missing(call: str, missing: tuple[str, ...]) -> e.ToolFailed:
+    """Return the outcome of a call whose arguments hold placeholders that nobody gave a value for (DESIGN §3)."""
+    words = (
+        f"Not run: the recording that this run goes on from does not hold the value of {', '.join(missing)}. "
+        "Ask for it, or do without."
+    )
+    return e.ToolFailed(call, e.Failure("SecretMissing", words), words)
 
 
 def _late_words(fact: e.Input) -> str:

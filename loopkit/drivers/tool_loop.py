@@ -157,6 +157,7 @@ def outcome(driver: LoopDriver) -> ToolLoopResult:
         BaseException: what the loop failed with.
     """
     state = driver.core.state
+    originals = driver.run.originals
     finished = state.finished
     if isinstance(finished, e.LoopFailed):
         raise _exception(driver, finished.failure)
@@ -166,8 +167,8 @@ def outcome(driver: LoopDriver) -> ToolLoopResult:
         response=last_response(driver),
         iterations=finished.iterations,
         total_usage=finished.usage,
-        termination_reason=finished.reason,
-        messages=state.history,
+        termination_reason=originals.reason(finished.reason),
+        messages=originals.messages(state.history),
         run_id=driver.run.header.run,
         subtree_usage=driver.subtree_usage,
     )
@@ -176,7 +177,7 @@ def outcome(driver: LoopDriver) -> ToolLoopResult:
 def last_response(driver: LoopDriver) -> ChatResponse | None:
     """Return the last answer that a model gave in a loop, or None."""
     reply = driver.core.state.last_reply
-    return None if reply is None else response_of(reply)
+    return None if reply is None else response_of(driver.run.originals.reply(reply))
 
 
 def _exception(driver: LoopDriver, failure: e.Failure) -> BaseException:
@@ -192,6 +193,7 @@ def _exception(driver: LoopDriver, failure: e.Failure) -> BaseException:
 def _tool_exception(driver: LoopDriver, call: CallState) -> Exception:
     raised = driver.tool_exceptions.get(call.key)
     if raised is None:
+        call = driver.run.originals.call_state(call)
         return ToolError(call.content or "") if call.failure is None else recorded_exception(call.failure)
     return raised if isinstance(raised, Exception) else ToolError(repr(raised))
 

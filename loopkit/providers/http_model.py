@@ -33,7 +33,7 @@ from loopkit.providers.http_failures import (
 from loopkit.providers.json_lines import JSONLinesReader
 from loopkit.providers.protocol import ChatRequest, Emit
 from loopkit.providers.request_body import RequestEncoder
-from loopkit.providers.service import Service, secrets_of
+from loopkit.providers.service import Service, keep_out_of_recordings, secrets_of
 from loopkit.providers.sse import LONGEST_LINE, ServerSentEvent, SSEReader
 
 if TYPE_CHECKING:
@@ -90,6 +90,7 @@ class HTTPModel(ABC):
         self._url = service.endpoint(self.base_url)
         key = (api_key if api_key is not None else os.environ.get(service.key_name, "")).strip()
         self._headers = service.dressed(key, headers or {})
+        keep_out_of_recordings(key, headers or {}, self.base_url)
         self._server = Server(
             public_url(self.base_url),
             service.path,

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 from loopkit.errors import AgentBuildError
+from loopkit.known_secrets import redact_if_long, redact_named
 from loopkit.providers.json_lines import JSONLinesReader
 from loopkit.providers.sse import SSEReader
 
@@ -106,4 +107,11 @@ def secrets_of(key: str, further: Mapping[str, str], base_url: str) -> tuple[str
     return tuple(sorted((secret for secret in found if len(secret) >= _SHORTEST_SECRET), key=len, reverse=True))
 
 
-__all__ = ["Framing", "Service", "secrets_of"]
+def keep_out_of_recordings(key: str, further: Mapping[str, str], base_url: str) -> None:
+    """Have what identifies the caller hidden in every recording; what only describes them stays."""
+    redact_if_long(key, "api_key")
+    redact_if_long(unquote(urlsplit(base_url).password or ""), "password")
+    redact_named(further)
+
+
+__all__ = ["Framing", "Service", "keep_out_of_recordings", "secrets_of"]

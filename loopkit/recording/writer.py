@@ -16,6 +16,7 @@ from loopkit.recording.header import FORMAT, SNIFFED_BYTES, Header, header_line,
 from loopkit.recording.lines import event_line
 from loopkit.recording.lock import WriteLock
 from loopkit.recording.reader import PathLike, Recording, newer, open_lines, read_recording
+from loopkit.recording.redaction.settings import DEFAULT_REDACTION, Redaction
 from loopkit.recording.sealing import sealed
 from loopkit.recording.syncing import DURABILITIES, SECONDS_BETWEEN, DiskSync, Durability
 
@@ -31,6 +32,7 @@ class Recorder:
         durability: what a power failure may take: with `iteration` what came after the last iteration's end, with
             `event` nothing that was acted on, with `none` what the system had not written yet. A process that dies
             loses nothing in any of them.
+        redaction: which secrets are kept out of it; None writes everything as it is.
 
     Attributes:
         path: the file.
@@ -45,10 +47,12 @@ class Recorder:
         *,
         if_exists: Literal["fail", "replace"] = "fail",
         durability: Durability = "iteration",
+        redaction: Redaction | None = DEFAULT_REDACTION,
     ) -> None:
         if durability not in DURABILITIES:
             raise ValueError(f"durability is one of {', '.join(DURABILITIES)}, not {durability!r}")
         self.path = Path(path)
+        self.redaction = redaction
         self.size = 0
         self.last_seq = 0
         self.notice: str | None = None
@@ -62,7 +66,13 @@ class Recorder:
         self._state: Literal["new", "open", "closed"] = "new"
 
     @classmethod
-    def continue_from(cls, path: PathLike, *, durability: Durability = "iteration") -> Recorder:
+    def continue_from(
+        cls,
+        path: PathLike,
+        *,
+        durability: Durability = "iteration",
+        redaction: Redaction | None = DEFAULT_REDACTION,
+    ) -> Recorder:
         """Open an unfinished recording to append to it; a torn tail is cut, and `notice` says so (spec/faults.md j1, j4).
 
         Raises:
@@ -71,7 +81,7 @@ class Recorder:
             RecordingDamaged: it is damaged before its end.
             RecordingError: it is finished, or can't be read or written.
         """
-        recorder = cls(path, durability=durability)
+        recorder = cls(path, durability=durability, redaction=redaction)
         with open_lines(path):
             pass  # what is no recording is refused before anything is locked
         recorder._open(os.O_RDWR | os.O_APPEND)

@@ -43,7 +43,7 @@ _PAIR = re.compile(
     _STEM
     + _NAME_TAIL
     + rf"(?P<close>{_QUOTE})?\]?[ \t]{{0,20}}(?P<sep>=>|:=|==?|:[ \t]{{0,3}}[A-Za-z_.\[\]|]{{1,30}}[ \t]{{0,3}}=(?!=)|:)[ \t]{{0,20}}(?P<list>\[[ \t\n]{{0,20}})?"
-    + rf"(?:[bfru]{{0,2}}(?P<quote>\\{{0,4}}(?:\"\"\"|[\"'`]))|(?P<bare>[^\s\"'`\\]))",
+    + r"(?:[bfru]{0,2}(?P<quote>\\{0,4}(?:\"\"\"|[\"'`]))|(?P<bare>[^\s\"'`\\]))",
     re.IGNORECASE,
 )
 _NAME_BEFORE = re.compile(r"[A-Za-z0-9_.\-]*$")

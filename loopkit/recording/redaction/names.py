@@ -135,7 +135,7 @@ def _of_other(last: str, before: str) -> Named | None:
         return Named("credential", False)
     if last in ("mnemonic", "otp", "totp") or (last == "phrase" and before in ("seed", "recovery", "secret")):
         return Named("secret", True)
-    if last == "id" and before in ("session", "sess") or last == "pat":
+    if (last == "id" and before in ("session", "sess")) or last == "pat":
         return None if last == "id" else Named("token", False)
     return None
 

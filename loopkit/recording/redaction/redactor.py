@@ -235,9 +235,9 @@ class Redactor:
             return item if _same(items, item) else type(item)(items)
         if isinstance(item, Mapping):
             return self._under_name_in(item, found, trusted=trusted)
-        if isinstance(item, int) and not isinstance(item, bool) and found.rule in ("password", "secret", "named"):
-            if _DIGITS.fullmatch(str(item)) and found.sure:
-                return self.placeholders.of(found.rule, item)
+        is_number = isinstance(item, int) and not isinstance(item, bool) and _DIGITS.fullmatch(str(item)) is not None
+        if is_number and found.sure and found.rule in ("password", "secret", "named"):
+            return self.placeholders.of(found.rule, item)
         return item
 
     def _under_name_in(self, item: Mapping[str, Any], found: Named, *, trusted: bool) -> Mapping[str, Any]:

@@ -60,4 +60,6 @@ class Redaction:
         return tuple(sorted({*RULES, *self.shapes, *(("named",) if self.names else ())}))
 
 
-__all__ = ["RULES", "Redaction"]
+DEFAULT_REDACTION = Redaction()
+
+__all__ = ["DEFAULT_REDACTION", "RULES", "Redaction"]

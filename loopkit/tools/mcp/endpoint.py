@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
 from loopkit.errors import ToolServerError
+from loopkit.known_secrets import redact_named
 from loopkit.tools.mcp.program import running
 from loopkit.tools.mcp.stderr import KeptStderr, one_line
 
@@ -40,6 +41,10 @@ class Endpoint:
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
     cwd: Path | None = None
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        redact_named(self.headers)
+        redact_named(self.env)
 
     @property
     def label(self) -> str:

@@ -1,0 +1,1 @@
+"""What is kept out of recordings, and what is not."""

@@ -224,7 +224,7 @@ async def test_words_of_an_answer_that_broke_off_within_a_secret_are_hidden(tmp_
 
 async def test_settings_reach_the_provider_whole(tmp_path: Path) -> None:
     provider = ScriptedProvider(["done"])
-    headers = {"extra_headers": {"Authorization": f"Bearer {KEY}", "X-Trace": "t-1"}, "max_tokens": 100}
+    headers: dict[str, Any] = {"extra_headers": {"Authorization": f"Bearer {KEY}", "X-Trace": "t-1"}, "max_tokens": 100}
     await Agent(provider, **headers).run("go", recorder=Recorder(tmp_path / "run.jsonl"))
     assert provider.requests[0].settings["extra_headers"] == headers["extra_headers"]
     file_without(tmp_path / "run.jsonl", KEY)

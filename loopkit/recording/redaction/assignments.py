@@ -14,27 +14,7 @@ from loopkit.recording.redaction.names import LONGEST_NAME, Named, named, named_
 from loopkit.recording.redaction.values import is_no_value, looks_random, may_be_password, may_be_token
 
 # in lower case; a text that holds none of them names no secret
-NAME_STEMS = (
-    "pass",
-    "pwd",
-    "secret",
-    "token",
-    "key",
-    "auth",
-    "cred",
-    "cookie",
-    "jwt",
-    "sess",
-    "mnemonic",
-    "phrase",
-    "otp",
-    "pat",
-    "bearer",
-    "://",
-    " -u",
-    "--user",
-    "sig",
-)
+NAME_STEMS = ("pass", "pwd", "secret", "token", "key", "auth", "cred", "cookie", "jwt", "sess", "phrase", "://")
 
 _STEM = r"(?:pass|pwd|secret|token|key|auth|cred|cookie|jwt|sessionid|sessid|mnemonic|phrase|otp|pat|bearer)"
 _NAME_TAIL = r"[A-Za-z0-9_.\-]{0,40}"

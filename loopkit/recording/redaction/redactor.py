@@ -17,12 +17,11 @@ from loopkit.recording.redaction.assignments import NAME_STEMS, Assigned, found_
 from loopkit.recording.redaction.names import Named, named, words_of
 from loopkit.recording.redaction.placeholders import LITERAL, OPENING, PLACEHOLDER, Placeholders, spellings
 from loopkit.recording.redaction.settings import Redaction
-from loopkit.recording.redaction.shapes import SHAPES, found_shapes
+from loopkit.recording.redaction.shapes import found_shapes
 from loopkit.recording.redaction.values import is_no_value, is_telling, looks_random
 
 MOST_VALUES = 256
 SHORTEST_BEGINNING = 6
-_SHAPE_STEMS = tuple(dict.fromkeys(stem for shape in SHAPES for stem in shape.stems))
 _DIGITS = re.compile(r"[0-9]{4,}")
 
 
@@ -121,12 +120,10 @@ class Redactor:
             if stem in lowered:
                 found += self._named_in(text, lowered)
                 break
-        for stem in _SHAPE_STEMS:
-            if stem in lowered:
-                found += (_Found(*shape) for shape in found_shapes(text, lowered))
-                break
-        for rule, shape in self._shapes:
-            found += (_Found(*match.span(min(1, shape.groups)), rule) for match in shape.finditer(text))
+        for shape in found_shapes(text):
+            found.append(_Found(*shape))
+        for rule, own_shape in self._shapes:
+            found += (_Found(*match.span(min(1, own_shape.groups)), rule) for match in own_shape.finditer(text))
         if OPENING in text:
             found += self._look_alikes(text, trusted=trusted)
         if broken_off:

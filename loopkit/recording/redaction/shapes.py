@@ -1,6 +1,6 @@
 """Secrets that give themselves away by their shape: prefixes that services put on their keys, and a few structures.
 
-Each shape has a stem in lower case that its text holds, so that an ordinary text is passed over without an expression.
+One scan finds the prefixes, at the beginnings of words only; what follows one is then matched against that shape alone.
 All expressions are linear: no repetition stands in a repetition, and what may follow differs from what may repeat.
 """
 
@@ -9,6 +9,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+_DIGIT = re.compile("[0-9]").search
+_KEY = r"[A-Za-z0-9_\-]"
+_END = "(?![A-Za-z0-9])"
+
 
 @dataclass(frozen=True, slots=True)
 class Shape:
@@ -16,154 +20,92 @@ class Shape:
 
     Args:
         rule: what placeholders call it.
-        stems: one of them, in lower case, stands in every text that holds the secret.
-        expression: finds it; its first group is the secret, or all of it when there is none.
-        needs_digit: words of the same form are let pass.
+        prefix: how it begins.
+        tail: what follows; its first group is the secret, or prefix and tail when there is none.
+        may_be_words: whether letters alone are enough.
     """
 
     rule: str
-    stems: tuple[str, ...]
-    expression: re.Pattern[str]
-    needs_digit: bool = True
-
-
-_BEFORE = r"(?<![A-Za-z0-9])"
-_KEY = r"[A-Za-z0-9_\-]"
-
-
-def _prefixed(rule: str, prefix: str, tail: str, *stems: str) -> Shape:
-    return Shape(rule, stems, re.compile(_BEFORE + f"(?:{prefix})" + tail))
+    prefix: str
+    tail: str
+    may_be_words: bool = False
 
 
 SHAPES = (
     # clouds
-    _prefixed("api_key", "AKIA|ASIA|ABIA|ACCA", r"[A-Z2-7]{16}(?![A-Za-z0-9])", "akia", "asia", "abia", "acca"),
-    _prefixed("api_key", "AIza", _KEY + "{30,}", "aiza"),
-    _prefixed("token", r"ya29\.", _KEY + "{20,}", "ya29."),
-    _prefixed("secret", "GOCSPX-", _KEY + "{20,}", "gocspx-"),
-    _prefixed("token", r"1//0", _KEY + "{30,}", "1//0"),
-    _prefixed("api_key", "LTAI", "[A-Za-z0-9]{16,24}(?![A-Za-z0-9])", "ltai"),
-    _prefixed("token", "do[opr]_v1_", "[a-f0-9]{40,}", "do_v1", "dop_v1_", "doo_v1_", "dor_v1_"),
+    Shape("api_key", "AKIA|ASIA|ABIA|ACCA", "[A-Z2-7]{16}" + _END),
+    Shape("api_key", "AIza", _KEY + "{30,}"),
+    Shape("token", r"ya29\.", _KEY + "{20,}"),
+    Shape("secret", "GOCSPX-", _KEY + "{20,}"),
+    Shape("token", "1//0", _KEY + "{30,}"),
+    Shape("api_key", "LTAI", "[A-Za-z0-9]{16,24}" + _END),
+    Shape("token", "do[opr]_v1_", "[a-f0-9]{40,}"),
     # code and packages
-    _prefixed("token", "gh[pousr]_", "[A-Za-z0-9]{20,}", "ghp_", "gho_", "ghu_", "ghs_", "ghr_"),
-    _prefixed("token", "github_pat_", "[A-Za-z0-9_]{30,}", "github_pat_"),
-    _prefixed(
-        "token",
-        "gl(?:pat|ptt|rt|dt|ft|soat|agent|cbt)-",
-        r"[A-Za-z0-9_\-.]{18,}",
-        "glpat-",
-        "glptt-",
-        "glrt-",
-        "gldt-",
-        "glft-",
-    ),
-    _prefixed("token", "npm_", "[A-Za-z0-9]{30,}", "npm_"),
-    _prefixed("token", "pypi-", _KEY + "{40,}", "pypi-"),
-    _prefixed("token", "rubygems_", "[a-f0-9]{40,}", "rubygems_"),
-    _prefixed("token", "dckr_(?:pat|oat)_", _KEY + "{20,}", "dckr_"),
-    _prefixed("token", "ATATT3|ATBB|ATCTT3", r"[A-Za-z0-9_\-=]{24,}", "atatt3", "atbb", "atctt3"),
-    _prefixed("token", "lin_(?:api|oauth)_", "[A-Za-z0-9]{30,}", "lin_api_", "lin_oauth_"),
-    _prefixed("token", "sntry[su]_", r"[A-Za-z0-9_\-+/=.]{30,}", "sntrys_", "sntryu_"),
-    _prefixed("token", "gl(?:sa|c)_", r"[A-Za-z0-9_+/=]{30,}", "glsa_", "glc_"),
-    _prefixed("token", "PMAK-", r"[a-f0-9]{24}-[a-f0-9]{20,}", "pmak-"),
-    _prefixed("api_key", "NRAK-", "[A-Z0-9]{24,}", "nrak-"),
+    Shape("token", "gh[pousr]_", "[A-Za-z0-9]{20,}"),
+    Shape("token", "github_pat_", "[A-Za-z0-9_]{30,}"),
+    Shape("token", "gl(?:pat|ptt|rt|dt|ft|soat|agent|cbt)-", r"[A-Za-z0-9_\-.]{18,}"),
+    Shape("token", "npm_", "[A-Za-z0-9]{30,}"),
+    Shape("token", "pypi-", _KEY + "{40,}"),
+    Shape("token", "rubygems_", "[a-f0-9]{40,}"),
+    Shape("token", "dckr_(?:pat|oat)_", _KEY + "{20,}"),
+    Shape("token", "ATATT3|ATBB|ATCTT3", r"[A-Za-z0-9_\-=]{24,}"),
+    Shape("token", "lin_(?:api|oauth)_", "[A-Za-z0-9]{30,}"),
+    Shape("token", "sntry[su]_", r"[A-Za-z0-9_\-+/=.]{30,}"),
+    Shape("token", "gl(?:sa|c)_", "[A-Za-z0-9_+/=]{30,}"),
+    Shape("token", "PMAK-", "[a-f0-9]{24}-[a-f0-9]{20,}"),
+    Shape("api_key", "NRAK-", "[A-Z0-9]{24,}"),
     # models
-    _prefixed("api_key", "sk-", r"[A-Za-z0-9_\-]{18,}", "sk-"),
-    _prefixed("api_key", "gsk_|xai-|pplx-|csk-|fw_", "[A-Za-z0-9]{24,}", "gsk_", "xai-", "pplx-", "csk-", "fw_"),
-    _prefixed("api_key", "tvly-|fc-|jina_|nvapi-|r8_|voyage-|pa-", _KEY + "{24,}", "tvly-", "jina_", "nvapi-", "r8_"),
-    _prefixed("token", "hf_|api_org_", "[A-Za-z]{30,}|hf_[A-Za-z0-9]{30,}", "hf_", "api_org_"),
+    Shape("api_key", "sk-", _KEY + "{18,}"),
+    Shape("api_key", "gsk_|xai-|pplx-|csk-|fw_", "[A-Za-z0-9]{24,}"),
+    Shape("api_key", "tvly-|fc-|jina_|nvapi-|r8_|voyage-|pa-", _KEY + "{24,}"),
+    Shape("token", "hf_|api_org_", "[A-Za-z0-9]{30,}"),
     # services
-    _prefixed("token", "xox[abceoprs]-|xapp-", r"[A-Za-z0-9\-]{16,}", "xox", "xapp-"),
-    _prefixed(
-        "api_key",
-        "[spr]k_(?:live|test|prod)_|whsec_",
-        r"[A-Za-z0-9+/=]{16,}",
-        "k_live_",
-        "k_test_",
-        "k_prod_",
-        "whsec_",
-    ),
-    _prefixed("api_key", r"SG\.", r"[A-Za-z0-9_\-]{16,}\.[A-Za-z0-9_\-]{16,}", "sg."),
-    _prefixed("api_key", "key-", "[a-f0-9]{32}(?![A-Za-z0-9])", "key-"),
-    _prefixed("token", "shp(?:at|ca|pa|ss)_", "[A-Fa-f0-9]{32,}", "shpat_", "shpca_", "shppa_", "shpss_"),
-    _prefixed("token", "sq0(?:atp|csp|idp)-|EAAA", _KEY + "{22,}", "sq0", "eaaa"),
-    _prefixed("token", "EAA[A-Z]", "[A-Za-z0-9]{60,}", "eaa"),
-    _prefixed("token", "(?:secret|ntn)_", "[A-Za-z0-9]{40,}", "secret_", "ntn_"),
-    _prefixed(
-        "token",
-        "figd_|sbp_|nfp_|pscale_(?:tkn|oauth|pw)_|rnd_|hvs\\.|hvb\\.",
-        r"[A-Za-z0-9_\-.]{24,}",
-        "figd_",
-        "sbp_",
-        "nfp_",
-        "pscale_",
-        "rnd_",
-        "hvs.",
-        "hvb.",
-    ),
-    _prefixed("token", "dapi", r"[a-f0-9]{32}(?:-\d)?(?![A-Za-z0-9])", "dapi"),
-    _prefixed(
-        "token",
-        "tskey-|dp\\.(?:pt|st|ct|sa)\\.|pul-|ops_eyJ",
-        r"[A-Za-z0-9\-_.]{20,}",
-        "tskey-",
-        "dp.pt.",
-        "dp.st.",
-        "dp.ct.",
-        "dp.sa.",
-        "pul-",
-        "ops_eyj",
-    ),
-    _prefixed("private_key", "AGE-SECRET-KEY-1", "[A-Z0-9]{50,}", "age-secret-key-1"),
-    _prefixed("token", r"[0-9]{8,10}:AA", r"[A-Za-z0-9_\-]{32,34}(?![A-Za-z0-9_\-])", ":aa"),
-    Shape(
-        "secret",
-        ("hooks.slack.com/", "discord.com/api/webhooks/", "discordapp.com/api/webhooks/"),
-        re.compile(
-            r"https://(?:hooks\.slack\.com/(?:services|workflows|triggers)|discord(?:app)?\.com/api/webhooks)/([A-Za-z0-9_\-/]{20,})"
-        ),
-    ),
+    Shape("token", "xox[abceoprs]-|xapp-", r"[A-Za-z0-9\-]{16,}"),
+    Shape("api_key", "[spr]k_(?:live|test|prod)_|whsec_", "[A-Za-z0-9+/=]{16,}"),
+    Shape("api_key", r"SG\.", r"[A-Za-z0-9_\-]{16,}\.[A-Za-z0-9_\-]{16,}"),
+    Shape("api_key", "key-", "[a-f0-9]{32}" + _END),
+    Shape("token", "shp(?:at|ca|pa|ss)_", "[A-Fa-f0-9]{32,}"),
+    Shape("token", "sq0(?:atp|csp|idp)-", _KEY + "{22,}"),
+    Shape("token", "EAA[A-Z]", _KEY + "{54,}"),
+    Shape("token", "secret_|ntn_", "[A-Za-z0-9]{40,}"),
+    Shape("token", r"figd_|sbp_|nfp_|pscale_(?:tkn|oauth|pw)_|rnd_|hvs\.|hvb\.", r"[A-Za-z0-9_\-.]{24,}"),
+    Shape("token", "dapi", r"[a-f0-9]{32}(?:-\d)?" + _END),
+    Shape("token", r"tskey-|dp\.(?:pt|st|ct|sa)\.|pul-|ops_eyJ", r"[A-Za-z0-9\-_.]{20,}"),
+    Shape("private_key", "AGE-SECRET-KEY-1", "[A-Z0-9]{50,}"),
+    Shape("token", "[0-9]{8,10}:AA", r"[A-Za-z0-9_\-]{32,34}(?![A-Za-z0-9_\-])"),
+    Shape("secret", r"https://hooks\.slack\.com/(?:services|workflows|triggers)/", r"([A-Za-z0-9_\-/]{20,})"),
+    Shape("secret", r"https://discord(?:app)?\.com/api/webhooks/", r"([A-Za-z0-9_\-/]{20,})"),
     # structures
-    Shape(
-        "token",
-        ("eyj",),
-        re.compile(_BEFORE + r"eyJ[A-Za-z0-9_\-]{10,}\.eyJ[A-Za-z0-9_\-]{8,}(?:\.[A-Za-z0-9_\-]{8,})?"),
-        needs_digit=False,
-    ),
+    Shape("token", "eyJ", rf"{_KEY}{{10,}}\.eyJ{_KEY}{{8,}}(?:\.{_KEY}{{8,}})?", may_be_words=True),
     Shape(
         "private_key",
-        ("private key",),
-        re.compile(
-            r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----((?:[^-]|-(?!----)){20,})(?:-----END [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----)?"
-        ),
-        needs_digit=False,
+        "-----BEGIN ",
+        r"[A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----((?:[^-]|-(?!----)){20,})",
+        may_be_words=True,
     ),
-    Shape("token", ("bearer",), re.compile(r"\b[Bb]earer[ :]{1,2}([A-Za-z0-9._~+/\-]{16,}={0,2})")),
+    Shape("token", "[Bb]earer", r"[ :]{1,2}([A-Za-z0-9._~+/\-]{16,}={0,2})"),
 )
+_PREFIXES = re.compile("(?<![A-Za-z0-9])(?:" + "|".join(f"({shape.prefix})" for shape in SHAPES) + ")")
+_WHOLE = tuple(re.compile(f"(?:{shape.prefix}){shape.tail}") for shape in SHAPES)
 
 
-def found_shapes(text: str, lowered: str) -> list[tuple[int, int, str]]:
-    """Return start, end and rule of every secret that shows by its shape.
-
-    Args:
-        lowered: the text in lower case, in which stems are looked for.
-    """
+def found_shapes(text: str) -> list[tuple[int, int, str]]:
+    """Return start, end and rule of every secret that shows by its shape."""
+    # generated keys have digits: few texts without any are read twice
+    if _DIGIT(text) is None or (prefix := _PREFIXES.search(text)) is None:
+        return []
     found = []
-    for shape in SHAPES:
-        for stem in shape.stems:
-            if stem in lowered:
-                found += _matches(shape, text)
-                break
+    while prefix is not None:
+        place = (prefix.lastindex or 1) - 1
+        whole = _WHOLE[place].match(text, prefix.start())
+        begin = prefix.end()
+        if whole is not None:
+            start, end = whole.span(whole.re.groups)
+            if SHAPES[place].may_be_words or _is_no_word(text[start:end]):
+                found.append((start, end, SHAPES[place].rule))
+                begin = end
+        prefix = _PREFIXES.search(text, begin)
     return found
-
-
-def _matches(shape: Shape, text: str) -> list[tuple[int, int, str]]:
-    group = shape.expression.groups
-    return [
-        (*match.span(group), shape.rule)
-        for match in shape.expression.finditer(text)
-        if not shape.needs_digit or _is_no_word(match[group])
-    ]
 
 
 def _is_no_word(secret: str) -> bool:

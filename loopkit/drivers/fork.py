@@ -7,8 +7,8 @@ open loops are closed as orphans. Calls of the same response keep what was decid
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,8 @@ from loopkit import events as e
 from loopkit.core.history import INTERRUPTED_CALL
 from loopkit.core.loop import fold
 from loopkit.core.state import AskDecision, Effect, LoopState, ProcessResult, RunTool
+from loopkit.drivers.cleaning import cleaned
+from loopkit.drivers.originals import Originals
 from loopkit.drivers.orphans import append_to_inherited, close_orphans, complete_end
 from loopkit.drivers.parts import LoopParts
 from loopkit.drivers.prepared import RecordedAnswers
@@ -26,6 +28,8 @@ from loopkit.errors import UserError
 from loopkit.events import Event
 from loopkit.outcomes import Modify, ToolApproval
 from loopkit.recording.reader import Recording, read_recording, require_sound
+from loopkit.recording.redaction.redactor import Redactor
+from loopkit.recording.redaction.settings import DEFAULT_REDACTION
 from loopkit.recording.writer import Recorder
 from loopkit.tools.checks import SchemaCheck
 
@@ -56,6 +60,7 @@ async def fork(
     recorder: Recorder,
     watcher: Watcher | None = None,
     driver_made: DriverMade | None = None,
+    secrets: Mapping[str, str] | None = None,
 ) -> ToolLoopResult:
     """Go on from a place in a recording, with an agent's model and tools live from there.
 
@@ -67,6 +72,8 @@ async def fork(
         recorder: where the fork is kept.
         watcher: decides on later calls; None approves them.
         driver_made: called with the root's driver before anything goes on.
+        secrets: what placeholders of the parent stand for, such as `{"password-1": "…"}`; a call that holds one that
+            nobody knows is not run. Secrets in the agent's own prompt and settings are known from there.
 
     Raises:
         RecordingError: the parent can't be used.
@@ -74,9 +81,12 @@ async def fork(
     """
     parent = recording if isinstance(recording, Recording) else read_recording(recording)
     require_sound(parent)
-    point = find_fork_point(parent, at, edit)
     parts: LoopParts = agent.parts(())
-    run = _forked_run(parent, point, parts, recorder, watcher)
+    originals = _originals(parent, recorder, parts, secrets or {})
+    if originals.redactor is not None and not parent.header.redaction:
+        parent = replace(parent, events=cleaned(parent.events, originals))
+    point = find_fork_point(parent, at, edit, originals)
+    run = _forked_run(parent, point, parts, recorder, watcher, originals)
     try:
         _copy_prefix(run, point)
         _complete_ends(run)
@@ -87,15 +97,34 @@ async def fork(
         run.close()
 
 
-def find_fork_point(parent: Recording, at: int | str, edit: ToolApproval | None) -> ForkPoint:
+def _originals(parent: Recording, recorder: Recorder, parts: LoopParts, secrets: Mapping[str, str]) -> Originals:
+    """Return what the parent's placeholders stand for; what goes on from a redacted recording is redacted too."""
+    redaction = recorder.redaction
+    if redaction is None and parent.header.redaction:
+        redaction = DEFAULT_REDACTION
+    originals = Originals(None if redaction is None else Redactor(redaction))
+    originals.take_up(parent.events, secrets)
+    began = parent.events[0].fact
+    if isinstance(began, e.LoopStarted) and parent.header.redaction:
+        originals.aligned(began.messages[:1], parts.messages[:1])
+        originals.aligned(began.settings, parts.started(None).settings)
+    return originals
+
+
+def find_fork_point(
+    parent: Recording, at: int | str, edit: ToolApproval | None, originals: Originals | None = None
+) -> ForkPoint:
     """Return where a fork leaves its parent.
+
+    Args:
+        originals: what the parent's placeholders stand for.
 
     Raises:
         UserError: no such event or call, or nothing can go on from there.
     """
     events = parent.events
     if isinstance(at, str):
-        return _at_call(parent, at, edit)
+        return _at_call(parent, at, edit, originals or Originals())
     if not 1 <= at <= len(events):
         raise UserError(f"{parent.path} has the events 1 to {len(events)}, not {at}")
     event = events[at - 1]
@@ -105,45 +134,52 @@ def find_fork_point(parent: Recording, at: int | str, edit: ToolApproval | None)
             raise UserError(
                 f"event {at} ({event.type}) is of no call: name a call, such as root/3.1, to change what was decided"
             )
-        return _at_call(parent, call, edit)
+        return _at_call(parent, call, edit, originals or Originals())
     root = fold(events[:at])[e.ROOT]
     if root.finished is not None or root.ending is not None:
         raise UserError(f"the run has ended at event {at}: choose an earlier one")
     return ForkPoint(events[:at], event.loop)
 
 
-def _at_call(parent: Recording, call: str, edit: ToolApproval | None) -> ForkPoint:
+def _at_call(parent: Recording, call: str, edit: ToolApproval | None, originals: Originals) -> ForkPoint:
     events = parent.events
     for event in events:
         if isinstance(event.fact, e.Decided | e.DecisionExpired) and event.fact.call == call:
             prefix = events[: event.seq - 1]
             recorded = event.fact if isinstance(event.fact, e.Decided) else None
-            return ForkPoint(prefix, event.loop, call, recorded if edit is None else _edited(prefix, event, call, edit))
+            decided = recorded if edit is None else _edited(prefix, event, call, edit, originals)
+            return ForkPoint(prefix, event.loop, call, decided)
     for event in events:
         if isinstance(event.fact, e.DecisionRequested) and event.fact.call == call:
             states = fold(events)
             if states[event.loop].call_state(call) is None or states[e.ROOT].ending is not None:
                 break
-            return ForkPoint(events, event.loop, call, None if edit is None else _edited(events, event, call, edit))
+            decided = None if edit is None else _edited(events, event, call, edit, originals)
+            return ForkPoint(events, event.loop, call, decided)
     known = [event.fact.call for event in events if isinstance(event.fact, e.Decided)]
     shown = ", ".join(known[:8]) + (" …" if len(known) > 8 else "")
     raise UserError(f"nothing was decided on a call {call!r} in {parent.path}; decided calls: {shown or 'none'}")
 
 
-def _edited(prefix: Sequence[Event], event: Event, call: str, edit: ToolApproval) -> e.Decided:
+def _edited(prefix: Sequence[Event], event: Event, call: str, edit: ToolApproval, originals: Originals) -> e.Decided:
     state = fold(prefix)[event.loop]
     asked = state.call_state(call)
     assert asked is not None
     tool = state.tools.get(asked.call.name)
     if isinstance(edit, Modify) and tool is not None:
-        problems = SchemaCheck(tool.parameters).problems(edit.arguments)
+        problems = SchemaCheck(tool.parameters).problems(originals.arguments(edit.arguments))
         if problems:
             raise UserError(f"the arguments don't fit {tool.name}: {'; '.join(str(problem) for problem in problems)}")
-    return e.Decided(call, asked.version, edit, "person")
+    return originals.hidden(e.Decided(call, asked.version, edit, "person"))
 
 
-def _forked_run(
-    parent: Recording, point: ForkPoint, parts: LoopParts, recorder: Recorder, watcher: Watcher | None
+def _forked_run(  # noqa: PLR0917  # what a run is made of
+    parent: Recording,
+    point: ForkPoint,
+    parts: LoopParts,
+    recorder: Recorder,
+    watcher: Watcher | None,
+    originals: Originals,
 ) -> Run:
     inherited = fold(point.prefix)
     run = Run(
@@ -156,6 +192,7 @@ def _forked_run(
         carried_seconds=point.prefix[-1].t if point.prefix else 0.0,
         max_runs=parts.config.max_runs,
         max_concurrent_runs=parts.config.max_concurrent_runs,
+        originals=originals,
     )
     run.start()
     # loops that are taken up again are counted when they are

@@ -27,11 +27,13 @@ from loopkit.messages import (
     ToolResult,
 )
 from loopkit.outcomes import Cancelled, Modify, StopCondition, TerminationReason
+from loopkit.recording.redaction.aligning import aligned
 from loopkit.recording.redaction.facts import hidden
 from loopkit.recording.redaction.placeholders import OPENING
 from loopkit.recording.redaction.redactor import Redactor
 
-F = TypeVar("F", bound=e.Input)
+F = TypeVar("F", bound=e.Fact)
+T = TypeVar("T")
 
 
 class Originals:
@@ -57,7 +59,7 @@ class Originals:
 
     def hidden(self, fact: F) -> F:
         """Return an input as it is recorded."""
-        return fact if self.redactor is None else hidden(self.redactor, fact)
+        return fact if self.redactor is None or not isinstance(fact, e.Input) else hidden(self.redactor, fact)
 
     def take_up(self, events: Iterable[e.Event], secrets: Mapping[str, str]) -> None:
         """Go on after events that are recorded already.
@@ -83,7 +85,18 @@ class Originals:
             if placeholder is None:
                 held = ", ".join(sorted(known)) or "none"
                 raise UserError(f"the recording holds no placeholder {name!r} in that place; it holds: {held}")
-            placeholders.supply(placeholder, value)
+            self.redactor.supply(placeholder, value)
+
+    def aligned(self, recorded: T, came: T) -> T:
+        """Return what came today as it compares with what was recorded; learns what its placeholders stand for."""
+        if self.redactor is None:
+            return came
+        before = len(self.redactor.placeholders)
+        found = aligned(self.redactor, recorded, came)
+        if len(self.redactor.placeholders) != before:
+            # messages that were asked for before hold what nobody knew then
+            self._messages.clear()
+        return found
 
     # ── restored ─────────────────────────────────────────────────────────────────────────────────────────────────────
 

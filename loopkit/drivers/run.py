@@ -131,7 +131,7 @@ class Run:
 
     def __post_init__(self) -> None:
         self.started_at = self.clock() - self.carried_seconds
-        if self.recorder is not None and self.recorder.redaction is not None:
+        if self.recorder is not None and self.recorder.redaction is not None and self.originals.redactor is None:
             self.originals = Originals(Redactor(self.recorder.redaction))
 
     def start(self) -> None:

@@ -102,6 +102,13 @@ class Redactor:
             self.growth += 1
             self._seek(value, rule, encoded=False)
 
+    def supply(self, placeholder: str, value: Any) -> None:
+        """Say what a placeholder of earlier events stands for; the value is sought everywhere from then on."""
+        self.placeholders.supply(placeholder, value)
+        match = PLACEHOLDER.fullmatch(placeholder)
+        if match is not None and match[1] != LITERAL and not match[3] and isinstance(value, str) and is_telling(value):
+            self._seek(value, match[1], encoded=True)
+
     # ── texts ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def text(self, text: str, *, trusted: bool = False, broken_off: bool = False) -> str:

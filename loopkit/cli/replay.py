@@ -2,7 +2,8 @@
 
 Without --agent: against today's loop. With it: against today's prompts, tools, callbacks and configuration too.
 A sub-agent is the tool that runs it: its own prompt and tools are compared only with --tools live.
-Exit code: 0 all are the same, 1 one diverged (the first differing event is named), 2 one can't be used.
+Of a run that goes another way it says what changed and what follows from that, over the whole run.
+Exit code: 0 all are the same, 1 one diverged, 2 one can't be used.
 """
 
 from __future__ import annotations
@@ -25,6 +26,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tools", choices=("recorded", "live"), default="recorded", help="live: the agent's tools really run"
     )
+    parser.add_argument(
+        "--model", choices=("recorded", "live"), default="recorded", help="live: the agent's model is really asked"
+    )
+    parser.add_argument(
+        "--match",
+        choices=("strict", "content"),
+        default="strict",
+        help="content: prompts, descriptions, settings and the model's name may differ",
+    )
+    parser.add_argument(
+        "--backend",
+        choices=("asyncio", "trio"),
+        help="the event loop of callbacks and of what is live (default: asyncio)",
+    )
     parser.add_argument("-n", "--workers", metavar="N", type=_workers, default=1, help="processes (default: 1)")
     parser.add_argument("--junit", metavar="FILE", help="write the outcomes as JUnit XML too")
     parser.add_argument("--json", action="store_true", help="a JSON list, one object a file")
@@ -36,11 +51,13 @@ def run(options: argparse.Namespace) -> int:
     from loopkit.debugger.display import visible
     from loopkit.errors import UserError
 
-    if options.tools == "live" and options.agent is None:
-        raise UserError("--tools live needs the agent whose tools are run: --agent path.py:name")
+    for name, done in (("tools", "run"), ("model", "asked")):
+        if getattr(options, name) == "live" and options.agent is None:
+            raise UserError(f"--{name} live needs the agent whose {name} is {done}: --agent path.py:name")
     files = _expand(options.files)
     outcomes: dict[str, ReplayOutcome] = {}
-    replays = replay_all(files, agent=options.agent, options={"tools": options.tools}, workers=options.workers)
+    chosen = {name: getattr(options, name) for name in ("model", "tools", "match", "backend")}
+    replays = replay_all(files, agent=options.agent, options=chosen, workers=options.workers)
     for outcome in replays:
         outcomes[outcome.file] = outcome
         _wipe_progress()

@@ -17,7 +17,8 @@ from loopkit.debugger.recorded import states_after
 from loopkit.debugger.rows import attempt_text
 from loopkit.drivers.fork import fork
 from loopkit.drivers.loop_driver import LoopDriver
-from loopkit.drivers.replay import ReplayReport, replay
+from loopkit.drivers.replay import Source, replay
+from loopkit.drivers.replay_report import Match, ReplayReport
 from loopkit.drivers.result import ToolLoopResult
 from loopkit.errors import RecordingError, UserError
 from loopkit.events import ROOT, Event, ModelAttemptFailed
@@ -132,10 +133,16 @@ def _end_of(
 
 
 def replay_file(
-    path: str | Path, *, agent: Agent | None = None, tools: Literal["recorded", "live"] = "recorded"
+    path: str | Path,
+    *,
+    agent: Agent | None = None,
+    model: Source = "recorded",
+    tools: Source = "recorded",
+    match: Match = "strict",
+    backend: str | None = None,
 ) -> ReplayReport:
     """Replay a recording; see `loopkit.replay`."""
-    return replay(path, agent, tools=tools)
+    return replay(path, agent, model=model, tools=tools, match=match, backend=backend)
 
 
 def fork_file(

@@ -257,6 +257,10 @@ class _ForkAnswers:
         self._tools = {path: state.tools for path, state in states.items()}
         self._names = {call.key: call.call.name for state in states.values() for call in state.calls}
 
+    def in_order(self, loop: str, effects: Sequence[Effect]) -> Sequence[Effect]:
+        """Return effects in the order in which the parent's were answered (spec/faults.md d9)."""
+        return self._recorded.in_order(loop, effects)
+
     def answer(self, loop: str, effect: Effect) -> e.Input | None:
         """Return the input for an effect of the cut's own moment, or None to perform it live."""
         if not isinstance(effect, (AskDecision, RunTool, ProcessResult)) or (loop, effect.call) not in self._siblings:

@@ -7,7 +7,7 @@ and stops may come from any thread. Tasks are started in the loop's own event lo
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 import anyio
@@ -198,9 +198,13 @@ class LoopDriver:
 
     def _answer_at_once(self) -> e.Input | None:
         """Return an input for something newly wanted that needs no task, or None."""
-        for effect in self._tasks.unissued():
-            if self.run.prepared is not None:
-                recorded = self.run.prepared.answer(self.path, effect)
+        prepared = self.run.prepared
+        wanted: Sequence[Effect] = self._tasks.unissued()
+        if prepared is not None:
+            wanted = prepared.in_order(self.path, wanted)
+        for effect in wanted:
+            if prepared is not None:
+                recorded = prepared.answer(self.path, effect)
                 if recorded is not None:
                     return recorded
             if isinstance(effect, ReadClock):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from loopkit import events as e
 from loopkit.core.context_tools import PROCESSOR
@@ -44,46 +44,87 @@ def effect_answered(event: Event) -> Effect | None:
     return None
 
 
-class RecordedAnswers:
-    """The inputs of a recording by loop and effect.
+class InputIndex:
+    """The inputs of a recording by loop and effect; of two that answer the same, the first.
 
-    Args:
-        events: the recording's.
-        live_tools: handlers really run; everything else comes from the recording.
-        ask_again: a decision of `on_tool_call`, answers of `stop_when` and `result_processor` are asked for again, to be compared.
+    Attributes:
+        effects: what each input answers, by its number.
     """
 
-    def __init__(self, events: Iterable[Event], *, live_tools: bool, ask_again: bool) -> None:
-        self._facts: dict[tuple[str, Effect], e.Input] = {}
-        self._live_tools = live_tools
-        self._ask_again = ask_again
+    def __init__(self, events: Iterable[Event]) -> None:
+        self.effects: dict[int, Effect] = {}
+        self._inputs: dict[tuple[str, Effect], Event] = {}
         attempts: dict[tuple[str, int], int] = {}
-        self._failed: set[tuple[str, str]] = set()
         for event in events:
-            if isinstance(event.fact, e.CallbackFailed):
-                self._failed.add((event.loop, event.fact.callback))
             effect = effect_answered(event)
             if effect is None or not isinstance(event.fact, e.Input):
                 continue
             if isinstance(effect, CallModel):
-                # an answer belongs to the attempt after the failed ones
                 place = (event.loop, event.iteration)
-                effect = CallModel(event.iteration, attempts.get(place, 1))
                 if isinstance(event.fact, e.ModelAttemptFailed):
                     attempts[place] = event.fact.attempt + 1
-            self._facts[event.loop, effect] = event.fact
+                else:
+                    # an answer belongs to the attempt after the failed ones
+                    effect = CallModel(event.iteration, attempts.get(place, 1))
+            self.effects[event.seq] = effect
+            self._inputs.setdefault((event.loop, effect), event)
+
+    def get(self, loop: str, effect: Effect) -> Event | None:
+        """Return the recorded input that answers an effect, or None."""
+        return self._inputs.get((loop, effect))
+
+    def in_recorded_order(self, loop: str, effects: Iterable[Effect]) -> list[Effect]:
+        """Return effects as they were answered, so that a batch completes as it did (spec/faults.md d9)."""
+
+        def number(effect: Effect) -> float:
+            event = self.get(loop, effect)
+            return float("inf") if event is None else event.seq
+
+        return sorted(effects, key=number)
+
+
+class RecordedAnswers:
+    """The inputs of a recording, for a driver that asks for them by loop and effect.
+
+    Args:
+        events: the recording's.
+        live_tools: handlers really run; everything else comes from the recording.
+        ask_again: what `on_tool_call`, `stop_when` and `result_processor` said is asked for again, to be compared.
+        live: effects that are performed whatever the recording holds for them.
+    """
+
+    def __init__(
+        self,
+        events: Sequence[Event],
+        *,
+        live_tools: bool,
+        ask_again: bool,
+        live: frozenset[tuple[str, Effect]] = frozenset(),
+    ) -> None:
+        self._index = InputIndex(events)
+        self._live_tools = live_tools
+        self._ask_again = ask_again
+        self._live = live
+        self._failed = {
+            (event.loop, event.fact.callback) for event in events if isinstance(event.fact, e.CallbackFailed)
+        }
 
     def recorded(self, loop: str, effect: Effect) -> e.Input | None:
         """Return the recorded input for an effect, or None."""
-        return self._facts.get((loop, effect))
+        event = self._index.get(loop, effect)
+        return event.fact if event is not None and isinstance(event.fact, e.Input) else None
+
+    def in_order(self, loop: str, effects: Sequence[Effect]) -> Sequence[Effect]:
+        """Return effects in the order in which they are to be answered."""
+        return effects if len(effects) < 2 else self._index.in_recorded_order(loop, effects)
 
     def answer(self, loop: str, effect: Effect) -> e.Input | None:
         """Return the recorded input for an effect, or None when it is to be performed.
 
         Raises:
-            LookupError: the recording holds no answer; it is never asked for live instead (spec/faults.md d14).
+            MissingAnswer: the recording holds no answer; it is never asked for live instead (spec/faults.md d14).
         """
-        if isinstance(effect, RunTool) and self._live_tools:
+        if (loop, effect) in self._live or (isinstance(effect, RunTool) and self._live_tools):
             return None
         fact = self.recorded(loop, effect)
         if self._ask_again and (isinstance(fact, e.StopAnswered) or _by_callback(fact)):

@@ -1,129 +1,101 @@
-"""Replays a recording: feeds its inputs to today's loop and compares what follows, event by event (DESIGN §4)."""
+"""Replays a recording: today's loop and agent beside it, with model and tools recorded or live (DESIGN §4)."""
 
 from __future__ import annotations
 
-import json
+import dataclasses
+import sys
 import threading
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import anyio
 
 from loopkit import events as e
-from loopkit.core.config import ApprovalContext, StopContext
-from loopkit.core.context_tools import PROCESSOR
-from loopkit.core.loop import LoopCore
-from loopkit.core.state import AskDecision, AskStopCondition, CallModel, CallPhase, LoopState, Phase, RunTool
-from loopkit.drivers.divergence import Divergence, what_drifted
-from loopkit.drivers.facts import failure_of, verdict_on
-from loopkit.drivers.live_tools import replay_with_live_tools
+from loopkit.drivers.asking_again import TodaysAgent
+from loopkit.drivers.diagnosing import diagnose
+from loopkit.drivers.divergence import Divergence
+from loopkit.drivers.findings import Diagnosis, Drift, Finding
+from loopkit.drivers.following import first_difference
+from loopkit.drivers.live_model import comparable, renumbered
+from loopkit.drivers.live_replay import LiveReplay, LiveRun, refuse_unrepeatable
 from loopkit.drivers.originals import Originals
 from loopkit.drivers.parts import LoopParts
-from loopkit.drivers.performing import ask_on_tool_call, ask_stop_when
-from loopkit.drivers.prepared import SPONTANEOUS, effect_answered
-from loopkit.drivers.processing import processed
-from loopkit.drivers.result import response_of
-from loopkit.encoding import encode
-from loopkit.errors import RecordingError, ReplayDivergence, UserError
+from loopkit.drivers.replay_report import Match, ReplayReport
+from loopkit.drivers.rerunning import Rerun
+from loopkit.errors import RecordingError, UserError
 from loopkit.events import Event
-from loopkit.outcomes import Modify
 from loopkit.recording.reader import Recording, read_recording, require_sound
+from loopkit.recording.redaction.redactor import Redactor
+from loopkit.recording.redaction.settings import Redaction
 
-
-@dataclass(frozen=True)
-class ReplayReport:
-    """What a replay found.
-
-    Args:
-        events: events compared.
-        loops: loops of the tree.
-        finished: the recorded run came to its end.
-        divergence: the first difference, or None.
-    """
-
-    path: str
-    events: int
-    loops: int
-    finished: bool
-    divergence: Divergence | None = None
-
-    @property
-    def same(self) -> bool:
-        return self.divergence is None
-
-    def text(self) -> str:
-        """Return the outcome in words; a divergence's values are as recorded."""
-        size = f"{_count(self.events, 'event')}, {_count(self.loops, 'loop')}"
-        if self.divergence is not None:
-            return f"{self.path}: diverged ({size})\n{self.divergence.text()}"
-        return f"{self.path}: same ({size}{'' if self.finished else ', the recorded run is unfinished'})"
-
-    def data(self) -> dict[str, Any]:
-        """Return the same for machines."""
-        return {
-            "same": self.same,
-            "events": self.events,
-            "loops": self.loops,
-            "finished": self.finished,
-            "divergence": None if self.divergence is None else self.divergence.data(),
-        }
-
-    def raise_if_diverged(self) -> None:
-        """Raise the divergence, if there is one.
-
-        Raises:
-            ReplayDivergence: with the readable account.
-        """
-        if self.divergence is not None:
-            raise ReplayDivergence(self.text())
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+Source: TypeAlias = Literal["recorded", "live"]
+T = TypeVar("T")
 
 
 def replay(
-    recording: str | Path | Recording, agent: Any = None, *, tools: Literal["recorded", "live"] = "recorded"
+    recording: str | Path | Recording,
+    agent: Any = None,
+    *,
+    model: Source = "recorded",
+    tools: Source = "recorded",
+    match: Match = "strict",
+    backend: str | None = None,
+    redaction: Redaction | None = None,
 ) -> ReplayReport:
-    """Replay a recording and say whether it goes the same way; nothing is written and no model is asked.
+    """Replay a recording and say whether it goes the same way; nothing is written, and nothing asked that is not live.
 
     Args:
         recording: a file, or what `read_recording` gave.
         agent: today's agent: its prompt, tools, configuration and callbacks are compared with what was recorded.
+        model: `live` really asks the agent's model; its calls are met by name, arguments and occurrence.
         tools: `live` really runs the agent's tools and compares what they return.
+        match: `content` passes over what only words the request: prompt, descriptions, settings, model.
+        redaction: what the recorder hid, when it was more than the rules that come with loopkit: what comes today is
+            compared in the form in which it would be recorded.
+        backend: `asyncio` or `trio` for callbacks and live tools; by default what runs in this thread, else asyncio.
 
     Raises:
         RecordingError: the recording can't be used: it is missing, damaged, of a newer format.
-        UserError: `tools="live"` without an agent, or for a run that it can't be done for.
+        UserError: something live without an agent, or for a run that it can't be done for.
     """
     recording = recording if isinstance(recording, Recording) else read_recording(recording)
+    require_replayable(recording)
+    live = [name for name, source in (("model", model), ("tools", tools)) if source == "live"]
+    if live and agent is None:
+        raise UserError(f"{live[0]}='live' needs the agent whose {live[0]} it is: name the agent")
+    parts = None if agent is None else todays_parts(recording, agent)
+    backend = backend or current_backend()
+    originals = Originals(Redactor(redaction) if recording.header.redaction else None)
+    if live and parts is not None:
+        live_run = LiveReplay(parts, originals, live_tools=tools == "live", live_model=model == "live")
+        found = _live(recording, live_run, backend)
+    else:
+        today = None if parts is None else TodaysAgent(parts, originals)
+        found = run_apart(lambda: _recorded(recording, today), backend)
+    return ReplayReport.of(recording, *found, match=match)
+
+
+def require_replayable(recording: Recording) -> None:
+    """Refuse what can't be replayed.
+
+    Raises:
+        RecordingError: it is damaged, of a newer format, or holds an event of an unknown type.
+    """
     require_sound(recording)
     for event in recording.events:
         if isinstance(event.fact, e.Unrecognised):
             raise RecordingError(
                 f"{recording.path}: event {event.seq} has the unknown type {event.type!r}, so it can't be replayed"
             )
-    if tools == "live" and agent is None:
-        raise UserError("tools='live' runs an agent's tools: name the agent")
-    parts = None if agent is None else _todays_parts(recording, agent)
-    divergence = _run_apart(_compare, recording.events, parts, recording.header.fork_seq)
-    if divergence is None and tools == "live":
-        assert parts is not None
-        divergence = _run_apart(replay_with_live_tools, recording.events, parts)
-    return _report(recording, divergence)
 
 
-def _report(recording: Recording, divergence: Divergence | None) -> ReplayReport:
-    loops = {event.loop for event in recording.events}
-    finished = any(
-        event.loop == e.ROOT and isinstance(event.fact, (e.LoopFinished, e.LoopFailed)) for event in recording.events
-    )
-    return ReplayReport(str(recording.path), len(recording.events), len(loops), finished, divergence)
+def todays_parts(recording: Recording, agent: Any) -> LoopParts:
+    """Return what a run of an agent on the recorded task is made of.
 
-
-def _todays_parts(recording: Recording, agent: Any) -> LoopParts:
+    Raises:
+        RecordingError: the recording doesn't begin with the start of a loop.
+    """
     first = recording.events[0].fact
     if not isinstance(first, e.LoopStarted):
         raise RecordingError(f"{recording.path}: does not begin with the start of a loop")
@@ -131,14 +103,83 @@ def _todays_parts(recording: Recording, agent: Any) -> LoopParts:
     return parts
 
 
-def _run_apart(function: Callable[..., Coroutine[Any, Any, Divergence | None]], *arguments: Any) -> Divergence | None:
+Found: TypeAlias = tuple[Divergence | None, Diagnosis | None]
+
+
+async def _recorded(recording: Recording, today: TodaysAgent | None) -> Found:
+    events = recording.events
+    first = await first_difference(events, today, recording.header.fork_seq)
+    if first is None:
+        return None, None
+    rerun = Rerun(events, today)
+    await rerun.run()
+    return first, _with_first(diagnose(events, rerun.came, stand_ins=frozenset(rerun.stand_ins)), first)
+
+
+def _with_first(diagnosis: Diagnosis, first: Divergence) -> Diagnosis:
+    """Let no difference go without a cause: the order of loops among each other shows in no single loop."""
+    if diagnosis.findings:
+        return diagnosis
+    finding = Finding(
+        Drift.ORDER,
+        first.what,
+        first.seq,
+        first.loop,
+        first.iteration,
+        "the order of the loops among each other",
+        recorded=first.recorded,
+        came=first.came,
+    )
+    return dataclasses.replace(diagnosis, findings=(finding,), aligned=diagnosis.aligned - 1)
+
+
+def _live(recording: Recording, replay: LiveReplay, backend: str) -> Found:
+    events = recording.events
+    refuse_unrepeatable(events)
+    # what doesn't hold together by itself is told before anything runs
+    found = run_apart(lambda: _recorded(recording, None), backend)
+    if found[0] is not None:
+        return found
+    live = run_apart(lambda: replay.run(events), backend)
+    if replay.live_model:
+        shown = {event.seq: event for event in live.events}
+        diagnosis = diagnose(comparable(events), comparable(renumbered(events, live.events)), live=True, shown=shown)
+    else:
+        diagnosis = diagnose(events, live.events, live=True)
+    diagnosis = _with_missing(diagnosis, events, live)
+    if not diagnosis.findings:
+        return None, None
+    first = diagnosis.findings[0]
+    what = f"{first.drift}: {first.what}"
+    return Divergence(first.seq, first.loop, first.iteration, what, first.recorded, first.came), diagnosis
+
+
+def _with_missing(diagnosis: Diagnosis, recorded: Sequence[Event], live: LiveRun) -> Diagnosis:
+    finished = any(
+        event.loop == e.ROOT and isinstance(event.fact, (e.LoopFinished, e.LoopFailed)) for event in recorded
+    )
+    if diagnosis.findings or live.missing is None or not finished:
+        return diagnosis
+    loop = live.missing.loop
+    seq = max((event.seq for event in recorded if event.loop == loop), default=len(recorded))
+    finding = Finding(Drift.MISSING_EVENT, str(live.missing), seq, loop, 0, "the end of what is recorded")
+    return dataclasses.replace(diagnosis, findings=(finding,))
+
+
+def current_backend() -> str:
+    """Return the event loop library that runs in this thread, asyncio when none does."""
+    trio = sys.modules.get("trio")
+    return "trio" if trio is not None and trio.lowlevel.in_trio_run() else "asyncio"
+
+
+def run_apart(function: Callable[[], Coroutine[Any, Any, T]], backend: str) -> T:
     """Run an async function in an event loop of its own, also where one is running already."""
-    found: list[Divergence | None] = []
+    found: list[T] = []
     raised: list[BaseException] = []
 
     def run() -> None:
         try:
-            found.append(anyio.run(function, *arguments))
+            found.append(anyio.run(function, backend=backend))
         except BaseException as error:  # noqa: BLE001  # raised again in the caller's thread
             raised.append(error)
 
@@ -148,182 +189,3 @@ def _run_apart(function: Callable[..., Coroutine[Any, Any, Divergence | None]], 
     if raised:
         raise raised[0]
     return found[0]
-
-
-async def _compare(events: Sequence[Event], parts: LoopParts | None, copied: int | None) -> Divergence | None:
-    """Return the first difference.
-
-    Args:
-        copied: for a fork, the number of events that it copied from its parent.
-    """
-    cores: dict[str, LoopCore] = {}
-    last: LoopCore | None = None
-    for event in events:
-        core = cores.get(event.loop)
-        if last is not None and core is not last and (copied is None or event.seq <= copied):
-            left_out = _left_out(last)
-            if left_out is not None:
-                return _diverged(event, left_out)
-        last = core
-        if isinstance(event.fact, e.LoopStarted):
-            came = parts.started(event.fact.parent_call) if parts is not None and event.loop == e.ROOT else event.fact
-            if not _equal_as_recorded(came, event.fact):
-                return _diverged(event, came)
-            if event.loop in cores or not _may_start(event, event.fact.parent_call, cores):
-                return Divergence(event.seq, event.loop, event.iteration, "it can't start here", event.fact, None)
-            cores[event.loop] = LoopCore.started(event.loop, event.fact)
-            continue
-        if core is None:
-            return Divergence(event.seq, event.loop, event.iteration, "its loop never started", event.fact, None)
-        root_parts = parts if event.loop == e.ROOT else None
-        divergence = (
-            _derived(core, event) if isinstance(event.fact, e.Derived) else await _input(core, event, root_parts)
-        )
-        if divergence is not None:
-            return divergence
-        core.apply(event)
-    return _open_end(events, cores)
-
-
-def _may_start(event: Event, call: str | None, cores: dict[str, LoopCore]) -> bool:
-    """Say whether a loop is a root, or one that a running call may have started (spec/loop.md 7.4)."""
-    if event.iteration != 0:
-        return False
-    if call is None:
-        return not cores
-    above = cores.get(call.rpartition("/")[0])
-    return above is not None and RunTool(call) in above.wants and event.loop.startswith(f"{call}#")
-
-
-def _left_out(core: LoopCore) -> e.Fact | None:
-    """Return what a loop should have derived before another loop's next event: both are written in one step.
-
-    A turn may wait: a loop that has just begun, and a handle's between two turns.
-    """
-    return None if core.state.phase is Phase.TURN else core.due()
-
-
-def _open_end(events: Sequence[Event], cores: dict[str, LoopCore]) -> Divergence | None:
-    root = cores.get(e.ROOT)
-    if root is None or root.state.finished is None:
-        return None
-    for path, core in cores.items():
-        if core.state.finished is None:
-            what = "its end is missing, though its root has ended"
-            return Divergence(len(events), path, core.state.iteration, what, None, core.due())
-    return None
-
-
-def _equal_as_recorded(came: e.LoopStarted, recorded: e.LoopStarted) -> bool:
-    """Compare what a file would hold: a tuple in the settings comes back as a list."""
-    return came == recorded or bool(json.loads(json.dumps(encode(came), default=str)) == encode(recorded))
-
-
-def _diverged(event: Event, came: e.Fact | None) -> Divergence:
-    return Divergence(event.seq, event.loop, event.iteration, what_drifted(event.fact, came), event.fact, came)
-
-
-def _derived(core: LoopCore, event: Event) -> Divergence | None:
-    due = core.due()
-    same = due is not None and due == event.fact and core.iteration_of(due) == event.iteration
-    return None if same else _diverged(event, due)
-
-
-async def _input(core: LoopCore, event: Event, parts: LoopParts | None) -> Divergence | None:
-    if isinstance(event.fact, e.ToolEndedLate):
-        return None
-    if core.state.finished is not None:
-        return Divergence(event.seq, event.loop, event.iteration, "its loop has ended", event.fact, None)
-    if not isinstance(event.fact, SPONTANEOUS) and (due := core.due()) is not None:
-        return _diverged(event, due)
-    if not _expected(core.state, event):
-        return Divergence(
-            event.seq, event.loop, event.iteration, "today's loop does not ask for this", event.fact, None
-        )
-    return None if parts is None else await _asked_again(core, event, parts)
-
-
-def _expected(state: LoopState, event: Event) -> bool:
-    """Say whether a loop can take an input where it stands."""
-    if event.iteration != state.iteration:
-        return False
-    match event.fact:
-        case e.ModelInterrupted():
-            return state.phase is Phase.MODEL
-        case e.ModelAttemptFailed(attempt):
-            return CallModel(event.iteration, attempt) in state.wants
-        case e.ToolAbandoned(call):
-            running = state.call_state(call)
-            return running is not None and running.phase is CallPhase.RUNNING
-        case e.CallbackFailed():
-            return any(isinstance(wanted, (AskDecision, AskStopCondition)) for wanted in state.wants)
-        case e.ClockRead(loop_seconds) if state.rules.timeout is not None and loop_seconds >= state.rules.timeout:
-            return True
-    effect = effect_answered(event)
-    return effect is None or any(_answers(effect, wanted) for wanted in state.wants)
-
-
-def _answers(effect: Any, wanted: Any) -> bool:
-    # an answer's attempt is not in its event, so that iteration and kind decide
-    return type(effect) is type(wanted) and (effect == wanted or getattr(effect, "attempt", None) is not None)
-
-
-async def _asked_again(core: LoopCore, event: Event, parts: LoopParts) -> Divergence | None:
-    """Ask today's callbacks what the recorded ones were asked (DESIGN §4)."""
-    try:
-        if isinstance(event.fact, e.StopAnswered):
-            came: e.Fact | None = await _stop_when_today(core, parts)
-        elif isinstance(event.fact, e.Decided) and _after_callback(event.fact, parts):
-            came = await _on_tool_call_today(core, event.fact, parts)
-        elif isinstance(event.fact, e.ResultProcessed) and event.fact.processor == PROCESSOR:
-            came = await _processor_today(core, event.fact, parts)
-        else:
-            return None
-    except Exception as error:  # noqa: BLE001  # a callback that raises today is a difference, not our failure
-        callback = "stop_when" if isinstance(event.fact, e.StopAnswered) else "on_tool_call"
-        came = e.CallbackFailed(callback, failure_of(error))
-    return None if came == event.fact else _diverged(event, came)
-
-
-def _after_callback(fact: e.Decided, parts: LoopParts) -> bool:
-    """Say whether the callback was asked: a policy and the default decide when it had nothing to say.
-
-    A person may have been faster, so that their decisions say nothing about it.
-    """
-    return fact.by == "on_tool_call" or (fact.by != "person" and parts.config.on_tool_call is not None)
-
-
-async def _stop_when_today(core: LoopCore, parts: LoopParts) -> e.Fact:
-    state = core.state
-    assert state.response is not None
-    context = StopContext(
-        state.iteration, response_of(state.response), state.usage, state.tool_calls_executed, state.last_tool_results
-    )
-    return await ask_stop_when(parts.config.stop_when, context)
-
-
-async def _processor_today(core: LoopCore, fact: e.ResultProcessed, parts: LoopParts) -> e.Fact | None:
-    call = core.state.call_state(fact.call)
-    return None if call is None else await processed(parts.config, core.state, call, fact.processor, Originals())
-
-
-async def _on_tool_call_today(core: LoopCore, fact: e.Decided, parts: LoopParts) -> e.Fact | None:
-    call = core.state.call_state(fact.call)
-    if call is None or AskDecision(fact.call, fact.version) not in core.wants:
-        return None
-    tool = parts.registry.get(call.call.name)
-    context = ApprovalContext(
-        core.state.iteration,
-        core.state.path,
-        fact.call,
-        None if tool is None else tool.definition.parameters,
-        call.problems,
-        core.state.messages_so_far,
-    )
-    approval = await ask_on_tool_call(parts.config.on_tool_call, call.call, context)
-    if approval is None:
-        return None if fact.by == "on_tool_call" else fact
-    verdict = e.CallVerdict()
-    if isinstance(approval, Modify):
-        verdict = verdict_on(parts.registry, call.call.name, approval.arguments)
-    return e.Decided(fact.call, fact.version, approval, "on_tool_call", verdict)

@@ -6,7 +6,7 @@ import os
 import random  # noqa: TID251  # the driver is where randomness enters
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -17,6 +17,7 @@ from loopkit import events as e
 from loopkit.core.state import CallState, Effect, LoopState
 from loopkit.drivers.originals import Originals
 from loopkit.errors import LoopClosed, TooManyRuns
+from loopkit.messages import Usage
 from loopkit.outcomes import ToolApproval
 from loopkit.providers.protocol import Delta
 from loopkit.recording.header import FORMAT, Header
@@ -53,6 +54,10 @@ class Watcher(Listener, Protocol):
 
 class Prepared(Protocol):
     """Inputs that are known beforehand: a recording's, when a run is replayed or forked."""
+
+    def in_order(self, loop: str, effects: Sequence[Effect]) -> Sequence[Effect]:
+        """Return effects in the order in which they are to be answered."""
+        ...
 
     def answer(self, loop: str, effect: Effect) -> e.Input | None:
         """Return the recorded input for an effect, or None to perform it."""
@@ -121,6 +126,7 @@ class Run:
     lock: threading.RLock = field(default_factory=threading.RLock)
     open_runs: int = 0
     started_runs: int = 0
+    usage: Usage = field(default_factory=Usage)
     listeners: list[Listener] = field(default_factory=list)
     drivers: set[LoopDriver] = field(default_factory=set)
     broken: BaseException | None = None
@@ -144,9 +150,9 @@ class Run:
         """Write a fact ahead, then change the loop's state, then tell who watches."""
         if self.broken is not None:
             raise self.broken
-        # whole microseconds, as the recording keeps them
-        t = int((self.clock() - self.started_at) * 1e6) / 1e6
-        event = e.Event(self.seq + 1, t, driver.path, driver.core.iteration_of(fact), fact)
+        event = e.Event(
+            self.seq + 1, round(self.clock() - self.started_at, 6), driver.path, driver.core.iteration_of(fact), fact
+        )
         if self.recorder is not None:
             try:
                 self.recorder.append(event)
@@ -156,6 +162,8 @@ class Run:
                     other.give_up()
                 raise
         self.seq += 1
+        if isinstance(fact, e.ModelReplied) and fact.usage is not None:
+            self.usage += fact.usage
         driver.core.apply(event)
         if self.watcher is not None:
             self.watcher.happened(event)

@@ -1,18 +1,24 @@
-"""A recording as a test: it replays, or the test fails with the first event that differs."""
+"""A recording as a test: it replays, or the test fails with what changed and what follows from it."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
 
 from loopkit.agent import Agent
 from loopkit.debugger.display import visible
 from loopkit.debugger.runs import replay_file
+from loopkit.drivers.replay import Source
+from loopkit.drivers.replay_report import Match, ReplayReport
 from loopkit.testing.network import no_network
 
 
 def assert_replays(
-    path: str | Path, agent: Agent | None = None, *, tools: Literal["recorded", "live"] = "recorded"
+    path: str | Path,
+    agent: Agent | None = None,
+    *,
+    tools: Source = "recorded",
+    match: Match = "strict",
+    backend: str | None = None,
 ) -> None:
     """Replay a recording with the network blocked; model answers and people's decisions come from the file.
 
@@ -21,13 +27,20 @@ def assert_replays(
         agent: today's agent, whose prompts, tools, callbacks and configuration are compared with those of the
             recording; without it, the recording is checked against today's loop alone.
         tools: `live` runs the agent's own tools instead of feeding their recorded results.
+        match: `content` passes over prompts, descriptions, settings and the model's name.
+        backend: `asyncio` or `trio`.
 
     Raises:
-        AssertionError: the replay diverged; the message says where, what was recorded and what came.
+        AssertionError: the replay diverged; the message says what changed, where, and what follows.
         RecordingError: the file can't be replayed.
     """
     __tracebackhide__ = True
     with no_network():
-        report = replay_file(path, agent=agent, tools=tools)
+        report = replay_file(path, agent=agent, tools=tools, match=match, backend=backend)
     if not report.same:
-        raise AssertionError(visible(report.text()))
+        raise AssertionError(explain(report))
+
+
+def explain(report: ReplayReport) -> str:
+    """Return a replay's outcome as a test's failure text, safe to print."""
+    return visible(report.text())

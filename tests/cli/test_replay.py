@@ -22,16 +22,16 @@ def test_a_recording_replays_the_same(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 @pytest.mark.parametrize(
-    ("old", "new"),
+    ("old", "new", "drift"),
     [
-        ("Be brief.", "Be verbose."),
-        ("Look at a file.", "Look into a file."),
-        ('name="looker"', 'name="looker", config=ToolLoopConfig(max_iterations=1)'),
-        ("tools=[look, write]", "tools=[look]"),
+        ("Be brief.", "Be verbose.", "system prompt"),
+        ("Look at a file.", "Look into a file.", "tool description"),
+        ('name="looker"', 'name="looker", config=ToolLoopConfig(max_iterations=1)', "configuration"),
+        ("tools=[look, write]", "tools=[look]", "missing tool"),
     ],
 )
-def test_a_changed_agent_diverges_and_the_event_is_named(
-    old: str, new: str, capsys: pytest.CaptureFixture[str]
+def test_a_changed_agent_diverges_and_what_changed_is_named(
+    old: str, new: str, drift: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The first differing event, what was recorded and what came; exit 1."""
     record()
@@ -41,9 +41,9 @@ def test_a_changed_agent_diverges_and_the_event_is_named(
     capsys.readouterr()
     assert main(["replay", "run.jsonl", "--agent", spec]) == 1
     out = capsys.readouterr().out
-    assert "first difference at event 1, root" in out
-    assert "\n  LoopStarted, - as recorded, + as it came:\n" in out
-    assert out.count("LoopStarted") == 1 + out.count('"type": "LoopStarted"')
+    assert "\nfirst difference at event 1; " in out
+    assert f"\n1. {drift}: " in out
+    assert "\n    at event 1, root, before the first iteration: the start of the loop\n" in out
 
 
 def test_the_divergence_is_there_for_machines_too(capsys: pytest.CaptureFixture[str]) -> None:
@@ -53,6 +53,8 @@ def test_the_divergence_is_there_for_machines_too(capsys: pytest.CaptureFixture[
     assert data["file"] == "run.jsonl"
     assert data["same"] is False
     assert data["divergence"]["seq"] == 1
+    (cause,) = data["diagnosis"]["causes"]
+    assert (cause["drift"], cause["diff"]) == ("system prompt", ["- Be brief.", "+ Be verbose."])
 
 
 def test_live_tools_run_again() -> None:

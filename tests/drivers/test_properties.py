@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from loopkit import events as e
 from loopkit.core.loop import fold
 from loopkit.drivers.fork import fork
-from loopkit.drivers.live_tools import UNREPEATABLE
+from loopkit.drivers.live_replay import UNREPEATABLE
 from loopkit.drivers.replay import replay
 from loopkit.errors import UserError
 from loopkit.outcomes import ToolApproval

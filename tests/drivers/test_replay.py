@@ -13,7 +13,8 @@ import pytest
 from loopkit import Agent, ScriptedProvider, ToolLoopConfig, Usage, tool
 from loopkit import events as e
 from loopkit.core.config import ApprovalContext
-from loopkit.drivers.replay import ReplayReport, replay
+from loopkit.drivers.replay import replay
+from loopkit.drivers.replay_report import ReplayReport
 from loopkit.errors import RecordingDamaged, RecordingError, ReplayDivergence
 from loopkit.messages import Message, ToolCall
 from loopkit.outcomes import Approve, Complete, Continue, Deny, Stop
@@ -91,10 +92,12 @@ def test_a_run_replays_the_same(recorded: Path) -> None:
         report.raise_if_diverged()
         assert report.data() == {
             "same": True,
+            "match": "strict",
             "events": report.events,
             "loops": 2,
             "finished": True,
             "divergence": None,
+            "diagnosis": None,
         }
         assert "same" in report.text()
 
@@ -202,7 +205,8 @@ def test_a_callback_that_decides_otherwise_differs_at_its_decision(tmp_path: Pat
     assert report.divergence is not None
     assert report.divergence.recorded == e.Decided("root/1.2", 1, Approve(), "on_tool_call")
     assert report.divergence.came == e.Decided("root/1.2", 1, Deny("no"), "on_tool_call")
-    assert "on_tool_call decides otherwise on root/1.2" in report.text()
+    assert "decision: root/1.2 count is decided otherwise" in report.text()
+    assert "- approve (by on_tool_call)\n    + deny: no (by on_tool_call)" in report.text()
 
 
 def test_a_callback_that_had_nothing_to_say_and_now_has_differs(tmp_path: Path) -> None:
@@ -266,6 +270,6 @@ def test_a_divergence_is_readable() -> None:
     start = e.LoopStarted("a", (Message.user("go"),))
     events = [e.Event(1, 0.0, "root", 0, start), e.Event(2, 0.0, "root", 0, e.LoopFinished(Complete(), 0, Usage()))]
     text = replay(of_events(events)).text()
-    assert "event 2, root, iteration 0: IterationStarted instead of LoopFinished" in text
-    assert "recorded: LoopFinished" in text
-    assert "came:     IterationStarted" in text
+    assert "first difference at event 1; 1 of 2 recorded events came the same; 1 cause" in text
+    assert "1. course: happens today only: iteration 1 starts" in text
+    assert "event 2, root: does not happen today: the loop ends" in text

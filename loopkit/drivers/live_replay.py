@@ -1,0 +1,133 @@
+"""Replays in which the tools' code really runs, or the model is really asked, with everything else recorded (DESIGN §4).
+
+What runs live takes its own time, so loops are compared one by one and results by call, not by their global order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from loopkit import events as e
+from loopkit.core.state import CallState
+from loopkit.drivers.by_content import AnswersByContent
+from loopkit.drivers.loop_driver import LoopDriver
+from loopkit.drivers.originals import Originals
+from loopkit.drivers.parts import LoopParts
+from loopkit.drivers.prepared import MissingAnswer, RecordedAnswers
+from loopkit.drivers.run import Prepared, Run, new_header
+from loopkit.drivers.tool_loop import run_root
+from loopkit.errors import UserError
+from loopkit.events import Event
+from loopkit.outcomes import Deny, ToolApproval
+from loopkit.providers.protocol import Delta
+
+UNREPEATABLE = (e.MessagesInjected, e.HistoryEdited, e.StopCommanded, e.RunStopped, e.ToolAbandoned, e.ModelInterrupted)
+
+
+@dataclass
+class LiveRun:
+    """What a live replay did.
+
+    Args:
+        events: all of them, numbered from 1.
+        missing: what it asked for and the recording does not hold, or None.
+    """
+
+    events: list[Event] = field(default_factory=list)
+    missing: MissingAnswer | None = None
+
+
+class _Listener:
+    """Hears what a replay does; stands at no gate and lets nothing run that the recording does not approve."""
+
+    def __init__(self, heard: Callable[[Event], None]) -> None:
+        self._heard = heard
+
+    def stops_at(self, loop: str, gate: str) -> str | None:
+        return None
+
+    def decide(self, driver: LoopDriver, call: CallState) -> tuple[ToolApproval, str] | None:
+        # the callback had something to say, or raised, when it was recorded; nobody is there to decide
+        return Deny("the recording holds no decision on this call"), "replay"
+
+    def happened(self, event: Event) -> None:
+        self._heard(event)
+
+    def streamed(self, loop: str, iteration: int, delta: Delta) -> None:
+        """Pieces of answers don't count."""
+
+
+def refuse_unrepeatable(events: Sequence[Event]) -> None:
+    """Refuse a recording whose course came from outside.
+
+    Raises:
+        UserError: it was stopped or changed at a moment that can't be met again.
+    """
+    for event in events:
+        if isinstance(event.fact, UNREPEATABLE):
+            raise UserError(
+                f"event {event.seq} ({event.type}) came from outside at a moment that a live replay can't meet again: "
+                "replay with recorded tools and model"
+            )
+
+
+@dataclass(frozen=True)
+class LiveReplay:
+    """An agent that runs with its tools or its model live.
+
+    Args:
+        parts: what a run of it is made of, with the recorded task.
+        originals: hides what the recorder hid.
+        live_tools, live_model: which of them; everything else comes from the recording.
+    """
+
+    parts: LoopParts
+    originals: Originals
+    live_tools: bool
+    live_model: bool
+
+    async def run(self, events: Sequence[Event]) -> LiveRun:
+        """Run it on a recording's answers."""
+        if self.live_model:
+            by_content = AnswersByContent(events, live_tools=self.live_tools)
+            return await run_with(by_content, self.parts, self.originals, by_content.hear)
+        return await run_with(RecordedAnswers(events, live_tools=True, ask_again=True), self.parts, self.originals)
+
+
+async def run_with(
+    prepared: Prepared, parts: LoopParts, originals: Originals, heard: Callable[[Event], None] | None = None
+) -> LiveRun:
+    """Run an agent on prepared answers until its end, or until one is missing.
+
+    Args:
+        heard: told of every event before anything else is asked.
+    """
+    live = LiveRun()
+
+    def hear(event: Event) -> None:
+        live.events.append(event)
+        # recorded answers bring placeholders of their own
+        originals.take_up((event,), {})
+        if heard is not None:
+            heard(event)
+
+    run = Run(
+        new_header(),
+        watcher=_Listener(hear),
+        prepared=prepared,
+        max_runs=parts.config.max_runs,
+        max_concurrent_runs=parts.config.max_concurrent_runs,
+        originals=originals,
+    )
+    try:
+        await run_root(run, parts)
+    except MissingAnswer as error:
+        live.missing = error
+        # what follows only brings the run to an end
+        ends = [place for place, event in enumerate(live.events) if isinstance(event.fact, e.RunStopped)]
+        del live.events[ends[0] if ends else len(live.events) :]
+    except Exception as error:  # how the run failed stands in its events, which are compared
+        if not any(isinstance(event.fact, e.LoopFailed) for event in live.events):
+            raise error from None
+    return live

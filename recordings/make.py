@@ -1,8 +1,10 @@
 """Makes the recordings again: runs each story live, with a person's decisions, in a session like any interface's.
 
-`python recordings/make.py` makes all of them, `python recordings/make.py plain-success` only those that are named.
+`python recordings/make.py` makes all of them, `python recordings/make.py plain-success` only those that are named. A story
+that needs something which isn't here, such as a real model, keeps its old recording.
 """
 
+import os
 import sys
 import threading
 import time
@@ -67,6 +69,10 @@ def main(names):
         if not names or name in names:
             agent = load_agent(f"{story}:agent")
             module = sys.modules[story.stem]
+            needed = getattr(module, "NEEDS", None)
+            if needed and not os.environ.get(needed):
+                print(f"kept {name}.jsonl: to make it again, set {needed}")
+                continue
             record(agent, module.TASK, module.DECISIONS, HERE / f"{name}.jsonl")
             print(f"made {name}.jsonl")
     if not names or DEMO.stem in names:

@@ -9,6 +9,16 @@ import pytest
 from loopkit.testing import no_network
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what needs a real model unless it is asked for by its mark; it is told as deselected, not as skipped."""
+    if "real_model" in config.option.markexpr:
+        return
+    left_out = [item for item in items if item.get_closest_marker("real_model")]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in set(left_out)]
+
+
 @pytest.fixture(params=["asyncio", "trio"])
 def anyio_backend(request: pytest.FixtureRequest) -> str:
     """Run each async test on asyncio and on trio."""

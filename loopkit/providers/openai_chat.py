@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from loopkit.providers.http_model import HTTPModel
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from loopkit.providers.http_model import DEFAULT_TIMEOUT, HTTPModel
 from loopkit.providers.openai_chat_answer import ChatReader
-from loopkit.providers.openai_chat_wire import ChatEncoder
+from loopkit.providers.openai_chat_wire import ChatEncoder, StringChatEncoder
 from loopkit.providers.protocol import Emit
 from loopkit.providers.service import Service
+
+if TYPE_CHECKING:
+    import httpx
 
 
 class OpenAIChat(HTTPModel):
@@ -22,6 +28,9 @@ class OpenAIChat(HTTPModel):
         headers: further headers; they replace ours of the same name.
         timeout: seconds without a byte from the server before the request fails.
         transport: what carries the requests in place of a network, for tests.
+        null_content: how an answer that does nothing but call tools goes back: with a content of null, as OpenAI has
+            it and most servers understand it best, or, when False, with an empty string, as the server of
+            llama-cpp-python needs it.
 
     Raises:
         AgentBuildError: the address, the key or a header can't be used.
@@ -36,8 +45,24 @@ class OpenAIChat(HTTPModel):
         key_name="OPENAI_API_KEY",
     )
 
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        timeout: float = DEFAULT_TIMEOUT,
+        transport: httpx.AsyncBaseTransport | None = None,
+        null_content: bool = True,
+    ) -> None:
+        self._encoder_type = ChatEncoder if null_content else StringChatEncoder
+        super().__init__(
+            model, base_url=base_url, api_key=api_key, headers=headers, timeout=timeout, transport=transport
+        )
+
     def encoder(self, model: str) -> ChatEncoder:
-        return ChatEncoder(model, rename={"max_tokens": "max_completion_tokens"} if self.at_home else {})
+        return self._encoder_type(model, rename={"max_tokens": "max_completion_tokens"} if self.at_home else {})
 
     def reader(self, emit: Emit) -> ChatReader:
         return ChatReader(emit)

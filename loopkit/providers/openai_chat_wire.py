@@ -15,13 +15,14 @@ class ChatHistory(ItemHistory):
     """A history as `messages`, each with its role, results in messages of their own."""
 
     unfit_in_a_name: ClassVar[re.Pattern[str]] = re.compile(r"[^A-Za-z0-9_.:/-]")
+    no_words: ClassVar[str | None] = None
 
     def answer_items(self, message: Message) -> Iterable[dict[str, Any]]:
         words, calls = words_of(message), message.tool_calls
         if not calls:
             return ({"role": "assistant", "content": filled(words)},)
         wire_calls = list(map(self._call, calls, self._name_calls(calls)))
-        return ({"role": "assistant", "content": words if words.strip() else None, "tool_calls": wire_calls},)
+        return ({"role": "assistant", "content": words if words.strip() else self.no_words, "tool_calls": wire_calls},)
 
     def result_item(self, result: ToolResult) -> dict[str, Any]:
         call_id, _ = self._answered(result)
@@ -33,6 +34,12 @@ class ChatHistory(ItemHistory):
     def _call(self, call: ToolCall, wire_id: str) -> dict[str, Any]:
         function = {"name": self._fit_name(call.name), "arguments": arguments_text(call)}
         return {"id": wire_id, "type": "function", "function": function}
+
+
+class StringHistory(ChatHistory):
+    """A history in which every content is a string."""
+
+    no_words = ""
 
 
 class ChatEncoder(RequestEncoder):
@@ -61,6 +68,12 @@ class ChatEncoder(RequestEncoder):
         return function_tool(definition)
 
 
+class StringChatEncoder(ChatEncoder):
+    """Encodes for servers that refuse a `content` of null, which OpenAI allows beside calls."""
+
+    history_type = StringHistory
+
+
 def _words(text: str) -> dict[str, Any]:
     return {"type": "text", "text": text}
 
@@ -75,4 +88,4 @@ def _tool_choice(choice: Any) -> Any:
     return choice
 
 
-__all__ = ["ChatEncoder"]
+__all__ = ["ChatEncoder", "StringChatEncoder"]

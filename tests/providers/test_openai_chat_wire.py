@@ -17,6 +17,7 @@ from loopkit.messages import (
     ToolCall,
     ToolResult,
 )
+from loopkit.providers.openai_chat import OpenAIChat
 from loopkit.providers.openai_chat_wire import ChatEncoder
 from tests.providers.streams import TOOL, sent_by
 
@@ -60,6 +61,16 @@ def test_arguments_go_back_as_a_string() -> None:
         "content": None,
         "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"thing": 1}'}}],
     }
+
+
+def test_a_server_that_refuses_null_gets_an_empty_string() -> None:
+    """Seen with the server of llama-cpp-python: it answers 500 to the second turn otherwise."""
+    strings = OpenAIChat("m", base_url="http://127.0.0.1/v1", null_content=False).encoder("m")
+    message = sent_by(strings, Message.user("u"), *turn("c1", 1))["messages"][1]
+    assert (message["content"], len(message["tool_calls"])) == ("", 1)
+    assert isinstance(OpenAIChat("m", base_url="http://127.0.0.1/v1").encoder("m"), ChatEncoder)
+    said = sent_by(strings, Message.assistant("hm", [ToolCall("c1", "look", {})]))["messages"][0]
+    assert said["content"] == "hm"
 
 
 def test_a_refusal_is_sent_as_words() -> None:

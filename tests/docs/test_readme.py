@@ -51,21 +51,35 @@ def test_the_agent_loads_as_it_is_printed() -> None:
     assert list(agent.registry.names) == ["list_files", "write_file"]
 
 
-@pytest.mark.usefixtures("workplace")
-def test_the_five_line_test_replays_a_recording() -> None:
-    assert len([line for line in block("assert_replays").splitlines() if line.strip()]) <= 5
-    recording = re.search(r"recordings/[\w-]+\.jsonl", block("assert_replays"))
-    assert recording is not None
-    assert main(["run", "agent.py:agent", "--task", "go", "--record", recording[0]]) == 0
+def five_line_test() -> str:
+    text = block("assert_replays")
+    assert len([line for line in text.splitlines() if line.strip()]) <= 5
+    return text
+
+
+def run_test_in(text: str) -> None:
     names: dict[str, object] = {}
-    exec(block("assert_replays"), names)
+    exec(text, names)
     (test,) = [value for name, value in names.items() if name.startswith("test_")]
     assert callable(test)
     test()
-    changed = Path(recording[0]).read_text().replace("You are careful.", "You are careless.")
-    Path(recording[0]).write_text(changed)
+
+
+def test_the_five_line_test_replays_as_it_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    run_test_in(five_line_test())
+
+
+def test_the_five_line_test_fails_when_a_prompt_changed(tmp_path: Path) -> None:
+    (name,) = re.findall(r"[\w/-]+\.jsonl", five_line_test())
+    changed = tmp_path / "changed.jsonl"
+    data, count = re.subn(
+        r'("role":"system","parts":\[\{"type":"Text","text":")', r"\1Hurry. ", (ROOT / name).read_text()
+    )
+    assert count
+    changed.write_text(data)
     with pytest.raises(AssertionError, match="system prompt"):
-        test()
+        run_test_in(five_line_test().replace(name, str(changed)))
 
 
 @pytest.mark.parametrize("line", LOOPKIT_LINES)

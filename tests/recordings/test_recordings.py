@@ -173,3 +173,15 @@ def test_the_bundled_recording_shows_what_a_newcomer_should_see() -> None:
     timeline = timeline_of("flaky-test")
     assert (timeline.edited, timeline.denied, timeline.warnings, timeline.depth) == (1, 1, 1, 2)
     assert len(root_of(timeline).iterations[0].calls) == 2
+
+
+def test_a_real_model_was_recorded_and_corrected_by_a_person() -> None:
+    timeline = timeline_of("real-model")
+    root = root_of(timeline)
+    assert [iteration.model for iteration in root.iterations] == ["smollm2", "smollm2"]
+    assert timeline.edited == 1
+    (call,) = timeline.calls.values()
+    assert (call.arguments, call.edited_arguments) == ({"city": "Romeo & Juliet"}, {"city": "Rome"})
+    with open_recording(ROOT / "recordings" / "real-model.jsonl") as run:
+        replies = [event.fact for event in run.events if isinstance(event.fact, e.ModelReplied)]
+    assert all(len(reply.pieces) > 10 for reply in replies), "it was streamed by somebody who thinks"

@@ -75,6 +75,7 @@ if TYPE_CHECKING:
     from loopkit.recording.writer import Recorder as Recorder
     from loopkit.tools.definition import tool as tool
     from loopkit.tools.mcp.server import MCPServer as MCPServer
+    from loopkit.tools.progress import report_progress as report_progress
     from loopkit.tools.registry import ToolRegistry as ToolRegistry
 
 _HOMES = {
@@ -139,6 +140,7 @@ _HOMES = {
     "loopkit.recording.writer": ("Recorder",),
     "loopkit.tools.definition": ("tool",),
     "loopkit.tools.mcp.server": ("MCPServer",),
+    "loopkit.tools.progress": ("report_progress",),
     "loopkit.tools.registry": ("ToolRegistry",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}

@@ -9,7 +9,15 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
-from loopkit.events import Event, Failure, LoopStarted, ModelAttemptFailed, RepetitionDetected, ResultProcessed
+from loopkit.events import (
+    Event,
+    Failure,
+    LoopStarted,
+    ModelAttemptFailed,
+    RepetitionDetected,
+    ResultProcessed,
+    ToolProgressed,
+)
 from loopkit.messages import NO_USAGE, JSONObject, Message, Problem, StopReason, Usage
 from loopkit.outcomes import TerminationReason, ToolApproval
 
@@ -48,6 +56,7 @@ class CallNode:
         arguments: what the model asked for.
         edited_arguments: what ran instead, or None.
         problems: what the schema check said of the model's arguments.
+        progress: what the handler said of itself while it ran, oldest first.
         content: the result as the tool gave it, or None so far; `given` is what the model got.
         rewrites: what callbacks made of it, in order.
         masked_in: the iteration from which on requests leave the result out, or None.
@@ -69,7 +78,7 @@ class CallNode:
     decided_by: str | None = None
     edited_arguments: JSONObject | None = None
     refused_decisions: list[str] = field(default_factory=list)
-    progress: list[str] = field(default_factory=list)
+    progress: list[ToolProgressed] = field(default_factory=list)
     content: str | None = None
     is_error: bool = False
     rewrites: list[ResultProcessed] = field(default_factory=list)

@@ -21,13 +21,14 @@ from loopkit.debugger.rows import (
     call_state,
     count_text,
     outcome_text,
+    progress_text,
     row_text,
     seconds_text,
     tokens_text,
 )
 from loopkit.debugger.timeline import Timeline
 from loopkit.encoding import encode, encode_tagged
-from loopkit.events import Event, Unrecognised
+from loopkit.events import Event, ToolProgressed, Unrecognised
 from loopkit.messages import Usage
 from loopkit.outcomes import (
     Approve,
@@ -197,6 +198,7 @@ def _call_data(call: CallNode) -> dict[str, Any]:
         "cause": call.cause,
         "decision": None if decision is None else _DECISIONS[type(decision)],
         "decided_by": call.decided_by,
+        "progress": [_progress_data(fact) for fact in call.progress],
         "result": call.content,
         "model_got": call.given if call.given != call.content else None,
         "masked_in": call.masked_in,
@@ -205,6 +207,10 @@ def _call_data(call: CallNode) -> dict[str, Any]:
         "waited_seconds": call.waited_seconds or None,
         "runs": [_run_data(loop) for loop in call.children],
     }
+
+
+def _progress_data(fact: ToolProgressed) -> dict[str, Any]:
+    return {"text": fact.text, "done": fact.done, "total": fact.total, "left_out": fact.left_out}
 
 
 def _run_data(loop: LoopNode) -> dict[str, Any]:
@@ -321,6 +327,8 @@ def _call_report(call: CallNode) -> Iterator[str]:
         yield f"  {_DECISIONS[type(call.decision)]} by {one_line(call.decided_by or 'somebody')}"
     for loop in call.children:
         yield f"  sub-agent {visible(loop.path)} ({one_line(loop.agent)}): {outcome_text(loop)}"
+    if call.progress:
+        yield f"  progress: {one_line(progress_text(call.progress[-1]))}"
     if call.content is not None:
         yield "  error:" if call.is_error else "  result:"
         yield from _indented(visible(call.content), "    ")

@@ -167,6 +167,26 @@ def warning_text(warning: e.RepetitionDetected) -> str:
     return f"{repeated}, since iteration {warning.since_iteration}"
 
 
+def progress_text(fact: e.ToolProgressed) -> str:
+    """Return where a tool said that it stands, such as `3/10 · 30 % · reading b.txt`; not yet safe to show."""
+    words: list[str] = []
+    if fact.done is not None:
+        whole = fact.total is not None and fact.total > 0
+        if not (whole and fact.total == 1):
+            words.append(_amount(fact.done) + (f"/{_amount(fact.total)}" if whole and fact.total else ""))
+        if whole and fact.total:
+            words.append(f"{100 * fact.done / fact.total:.0f} %")
+    if fact.text:
+        words.append(fact.text)
+    return " · ".join(words)
+
+
+def _amount(number: float) -> str:
+    if abs(number) >= 1e15:
+        return f"{number:g}"
+    return f"{number:,.0f}" if number == round(number) else f"{number:,.2f}"
+
+
 def call_state(call: CallNode) -> str:
     """Return how a call stands, in a word or two."""
     if call.status is CallStatus.WAITING:
@@ -174,7 +194,7 @@ def call_state(call: CallNode) -> str:
     if call.status in (CallStatus.RECEIVED, CallStatus.DECIDED):
         return _DECIDED_WORDS.get(type(call.decision), "next")
     if call.status is CallStatus.RUNNING:
-        return "running"
+        return f"running: {one_line(progress_text(call.progress[-1]), 60)}" if call.progress else "running"
     if call.status in (CallStatus.REFUSED, CallStatus.ABANDONED):
         return one_line(call.cause, 40) if call.cause else call.status.value
     words = [] if call.status is CallStatus.DONE else [call.status.value]

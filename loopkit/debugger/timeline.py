@@ -220,7 +220,7 @@ class Timeline:
         call.status = CallStatus.RUNNING
 
     def _tool_progressed(self, event: e.Event, fact: e.ToolProgressed) -> None:
-        self.calls[fact.call].progress.append(fact.text)
+        self.calls[fact.call].progress.append(fact)
 
     def _tool_skipped(self, event: e.Event, fact: e.ToolSkipped) -> None:
         status = _SKIP_STATUS.get(fact.cause, CallStatus.REFUSED)

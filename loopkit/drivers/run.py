@@ -10,12 +10,13 @@ from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 from loopkit import __version__
 from loopkit import events as e
 from loopkit.core.state import CallState, Effect, LoopState
 from loopkit.drivers.originals import Originals
+from loopkit.drivers.progress import CallProgress
 from loopkit.errors import LoopClosed, TooManyRuns
 from loopkit.messages import Usage
 from loopkit.outcomes import ToolApproval
@@ -23,6 +24,7 @@ from loopkit.providers.protocol import Delta
 from loopkit.recording.header import FORMAT, Header
 from loopkit.recording.redaction.redactor import Redactor
 from loopkit.recording.writer import Recorder
+from loopkit.tools.progress import Progress, current_taker
 
 if TYPE_CHECKING:
     from loopkit.drivers.loop_driver import LoopDriver
@@ -64,15 +66,28 @@ class Prepared(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class CallScope:
-    """Where a handler runs: what a loop that it starts is linked to (spec/loop.md 7.4)."""
+    """Where a handler runs: what a loop that it starts is linked to (spec/loop.md 7.4), and what it reports on.
+
+    Args:
+        progress: its reports, once there are any.
+    """
 
     driver: LoopDriver
     call: str
+    progress: CallProgress | None = None
+
+    def progressed(self, progress: Progress) -> None:
+        """Take a report of the handler, from any thread."""
+        with self.driver.run.lock:
+            if self.progress is None:
+                self.progress = CallProgress(self.driver, self.call)
+            self.progress.take(progress)
 
 
-current_call: ContextVar[CallScope | None] = ContextVar("loopkit_current_call", default=None)
+# the tools' floor declares the variable, and only drivers set it
+current_call = cast("ContextVar[CallScope | None]", current_taker)
 
 
 def new_run_id() -> str:

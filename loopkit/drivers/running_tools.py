@@ -28,17 +28,19 @@ async def run_tool(driver: LoopDriver, effect: RunTool, *, inline: bool) -> None
     assert call is not None
     tool = driver.registry.get(call.call.name)
     assert tool is not None
-    token = current_call.set(CallScope(driver, effect.call))
+    scope = CallScope(driver, effect.call)
+    token = current_call.set(scope)
     try:
         if tool.definition.timeout is not None:
             async with anyio.create_task_group() as timing:
-                timing.start_soon(_watch_tool, driver, effect, tool.definition.timeout)
+                timing.start_soon(_watch_tool, scope, effect, tool.definition.timeout)
                 fact = await _outcome(driver, effect, tool, call.arguments)
                 timing.cancel_scope.cancel()
         else:
             fact = await _outcome(driver, effect, tool, call.arguments)
     finally:
         current_call.reset(token)
+    _record_last_progress(scope)
     if not driver.answer(fact, effect, inline=inline):
         driver.expect_late_end()
         driver.post_late(effect.call, _late_words(fact))
@@ -72,10 +74,17 @@ async def _call_handler(driver: LoopDriver, effect: RunTool, tool: Tool, argumen
     return await run_in_thread(functools.partial(tool.function, **keywords), driver.expect_late_end, ended_late)
 
 
-async def _watch_tool(driver: LoopDriver, effect: RunTool, seconds: float) -> None:
+async def _watch_tool(scope: CallScope, effect: RunTool, seconds: float) -> None:
     await anyio.sleep(seconds)
+    _record_last_progress(scope)
     words = f"The tool did not end within {seconds:g} s and is no longer waited for; it may still take effect."
-    driver.post(e.ToolAbandoned(effect.call, "tool timeout", words), effect)
+    scope.driver.post(e.ToolAbandoned(effect.call, "tool timeout", words), effect)
+
+
+def _record_last_progress(scope: CallScope) -> None:
+    if scope.progress is not None:
+        with scope.driver.run.lock:
+            scope.progress.record()
 
 
 def secret_missing(call: str, missing: tuple[str, ...]) -> e.ToolFailed:

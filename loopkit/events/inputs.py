@@ -172,10 +172,20 @@ class DecisionExpired(Input):
 
 @dataclass(frozen=True, slots=True)
 class ToolProgressed(Input):
-    """A running tool reported on its way."""
+    """A running tool said where it stands.
+
+    Args:
+        text: its words; may be empty.
+        done: how much is done, in a unit of its own, or None.
+        total: how much there is to do, in the same unit, or None.
+        left_out: reports before this one that came too fast to be recorded.
+    """
 
     call: str
     text: str
+    done: float | None = None
+    total: float | None = None
+    left_out: int = 0
 
 
 @dataclass(frozen=True, slots=True)

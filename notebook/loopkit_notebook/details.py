@@ -15,6 +15,7 @@ from loopkit.debugger.rows import (
     attempt_remains,
     call_state,
     outcome_text,
+    progress_text,
     row_text,
     seconds_text,
     tokens_text,
@@ -183,7 +184,7 @@ def _call_sections(call: CallNode, definition: ToolDefinition | None) -> Iterato
         yield Section("the model got", call.given or "(nothing)", code=True)
     if call.masked_in is not None:
         yield Section("left out", f"of requests from iteration {call.masked_in} on")
-    yield Section("progress", "\n".join(call.progress), code=True)
+    yield Section("progress", "\n".join(map(progress_text, call.progress)), code=True)
     yield Section("refused decisions", "\n".join(call.refused_decisions), "bad")
     yield Section("the model says", call.iteration.message.text if call.iteration.message else "")
     yield Section("what the tool does", definition.description if definition else "")

@@ -86,7 +86,7 @@ def dump(timeline: Timeline) -> dict[str, object]:
             key: (
                 *(call.loop.path, call.iteration.number, call.position, call.status, call.version, call.problems),
                 *(call.content, call.is_error, call.failure, call.cause, call.ended_late),
-                *(tuple(call.rewrites), call.masked_in),
+                *(tuple(call.rewrites), call.masked_in, tuple(call.progress)),
                 *(call.decision, call.decided_by, call.edited_arguments),
                 *(call.requested_at, call.decided_at, call.started_at, call.ended_at),
             )

@@ -15,6 +15,7 @@ from loopkit import (
     Stop,
     ToolCall,
     ToolLoopConfig,
+    report_progress,
     tool,
     tool_loop,
 )
@@ -34,6 +35,7 @@ async def add(a: int, b: int) -> int:
 @tool
 def shout(text: str) -> str:
     """Say it louder, in a worker thread."""
+    report_progress("taking a deep breath", 1, 2)
     return text.upper()
 
 

@@ -224,7 +224,7 @@ def test_sub_agent_of_progress_records_is_a_child_loop(tmp_path: Path) -> None:
     assert (child.agent, child.level, child.reason) == ("Explore", 1, Complete())
     assert child.started.messages[0].text == "find it"
     assert [found.content for found in child.iterations[0].calls] == ["hit"]
-    assert child.iterations[0].calls[0].progress == ["2 s, 2 lines: … …"]
+    assert child.iterations[0].calls[0].progress[0].text == "2 s, 2 lines: … …"
     assert (session.runs, timeline.depth, len(timeline.loops["root"].iterations)) == (1, 1, 2)
     assert _notes(session.events) == ["progress: agent_progress", "progress: agent_progress", "sub-agent totals"]
 

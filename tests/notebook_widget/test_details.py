@@ -74,3 +74,12 @@ def test_a_rewritten_result_shows_both_versions() -> None:
     sections = sections_of(rows_of(story, RowKind.CALL)[0])
     assert (sections["result"], sections["the model got"]) == ("the whole file", "its gist")
     assert sections["left out"] == "of requests from iteration 1 on"
+
+
+def test_a_call_shows_its_reports() -> None:
+    """DESIGN §3"""
+    story = Story()
+    story.ask("", {"path": "a.txt"})
+    call = story.call(1)
+    story.add(e.ToolStarted(call)).add(e.ToolProgressed(call, "reading", 1, 4))
+    assert sections_of(rows_of(story, RowKind.CALL)[0])["progress"] == "1/4 · 25 % · reading"

@@ -42,3 +42,17 @@ def test_original_and_what_the_model_got_stand_together() -> None:
         )
     ]
     assert places == sorted(places)
+
+
+def test_reports_of_a_call_on_its_way_stand_in_its_detail() -> None:
+    """DESIGN §3: the newest twenty, and how many more there were."""
+    story = Story()
+    story.start("copy")
+    (call,) = story.reply("", ("read_file", {"path": "a.txt"}))
+    story.add(e.ROOT, e.ToolStarted(call))
+    for number in range(25):
+        story.add(e.ROOT, e.ToolProgressed(call, f"file {number}", number, 25, left_out=number == 24))
+    shown = drawn(story, call)
+    assert "6 reports more" in shown
+    assert "24/25 · 96 % · file 24" in shown
+    assert "file 4" not in shown.replace("file 14", "").replace("file 24", "")

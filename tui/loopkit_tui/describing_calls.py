@@ -9,13 +9,14 @@ from typing import Any
 
 from loopkit.debugger.display import arguments_line, one_line
 from loopkit.debugger.nodes import CallNode, CallStatus
-from loopkit.debugger.rows import MARKS, call_state, count_text, outcome_text, seconds_text, tokens_text
+from loopkit.debugger.rows import MARKS, call_state, count_text, outcome_text, progress_text, seconds_text, tokens_text
 from loopkit.messages import ToolDefinition
 from loopkit.outcomes import Approve, Deny, Modify, Respond
 from loopkit_tui.widgets.document import Facts, Item, Passage, Words
 from loopkit_tui.widgets.json_tree import Folds, parsed, tree_items
 
 _LONGEST_DIFF = 4_000
+_MOST_REPORTS = 20
 _BY = {"person": "you", "default": "the default", "on_tool_call": "the agent's on_tool_call"}
 
 
@@ -69,8 +70,12 @@ def describe_call(call: CallNode, path: str, folded: Folds) -> Iterator[Item]:
         yield Words((words, "plain"))
     if call.progress:
         yield from title("on its way")
-        for line in call.progress[-20:]:
-            yield Passage(line, tone="muted")
+        shown = call.progress[-_MOST_REPORTS:]
+        earlier = len(call.progress) - len(shown) + sum(fact.left_out for fact in call.progress)
+        if earlier:
+            yield Words((f"  {count_text(earlier, 'report')} more", "muted"))
+        for fact in shown:
+            yield Passage(progress_text(fact), tone="muted")
     yield from _result(call, folded)
     if call.iteration.message is not None and call.iteration.message.text:
         yield from title("the model says")

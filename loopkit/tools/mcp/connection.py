@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import functools
 import logging
 import math
 import threading
@@ -24,6 +25,7 @@ from loopkit.tools.mcp.listing import ListedTool, Listing, listed
 from loopkit.tools.mcp.program import LineTooLong
 from loopkit.tools.mcp.results import output_of
 from loopkit.tools.mcp.stderr import KeptStderr, one_line
+from loopkit.tools.progress import Progress, ProgressTaker, shortened
 
 if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectSendStream
@@ -77,13 +79,16 @@ class Connection:
         """Whether the server is there, or on its way."""
         return self._wanted and not self._lost
 
-    def call(self, name: str, arguments: dict[str, JSON]) -> Future[ToolOutput]:
+    def call(self, name: str, arguments: dict[str, JSON], taker: ProgressTaker | None = None) -> Future[ToolOutput]:
         """Call a tool of a server whose `listing` is known; cancelling the future tells the server.
+
+        Args:
+            taker: hears of the server's progress notifications; without it the server is not asked for any.
 
         Raises:
             ToolError: in the future, or here when the connection is over.
         """
-        return self._submit(self._call(name, arguments))
+        return self._submit(self._call(name, arguments, taker))
 
     def end(self) -> None:
         """Let go of the server, without waiting for its end."""
@@ -159,12 +164,13 @@ class Connection:
         assert self._stop is not None
         self._stop.set()
 
-    async def _call(self, name: str, arguments: dict[str, JSON]) -> ToolOutput:
+    async def _call(self, name: str, arguments: dict[str, JSON], taker: ProgressTaker | None) -> ToolOutput:
         from mcp import MCPError  # noqa: PLC0415  # the extra, at its first use
 
         assert self._client is not None
         try:
-            return output_of(await self._client.call_tool(name, arguments))
+            heard = None if taker is None else functools.partial(_progressed, taker)
+            return output_of(await self._client.call_tool(name, arguments, progress_callback=heard))
         except MCPError as error:
             if error.code == CONNECTION_CLOSED or self._lost:
                 raise self._broken() from None
@@ -216,6 +222,12 @@ def _client_of_the_extra() -> tuple[Any, Any]:
     except ImportError:
         raise ToolServerError("the mcp package (2 or later) is missing: pip install 'loopkit[mcp]'") from None
     return Client, Implementation
+
+
+async def _progressed(taker: ProgressTaker, done: float, total: float | None, words: str | None) -> None:
+    """Pass on what a server says of a call; amounts that are none are left out."""
+    amounts = [amount if amount is not None and math.isfinite(amount) else None for amount in (done, total)]
+    taker.progressed(Progress(shortened(words or ""), *amounts))
 
 
 async def _all_tools(client: Client) -> list[ListedTool]:

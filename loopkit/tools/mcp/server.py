@@ -25,6 +25,7 @@ from loopkit.tools.mcp.connection import SECONDS_TO_END, Connection
 from loopkit.tools.mcp.endpoint import Endpoint
 from loopkit.tools.mcp.listing import ListedTool, Listing, provider_names, read_pin, write_pin
 from loopkit.tools.mcp.waiting import outcome_of
+from loopkit.tools.progress import current_taker
 from loopkit.tools.shapes import Model
 from loopkit.tools.signature import Signature
 
@@ -223,7 +224,7 @@ class MCPServer:
             raise ToolError(str(error)) from None
         if today != tool:
             raise ToolError(self._drift(connection.label, tool, today))
-        return await outcome_of(connection.call(tool.name, arguments))
+        return await outcome_of(connection.call(tool.name, arguments, current_taker.get()))
 
     def _drift(self, label: str, tool: ListedTool, today: ListedTool | None) -> str:
         what = "no longer has this tool" if today is None else "now describes this tool otherwise"

@@ -20,6 +20,10 @@ def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
         case "tools/list":
             result = LISTED
         case "tools/call":
+            for said in params.get("arguments", {}).get("progress", []):
+                token = params["_meta"]["progressToken"]
+                notice = {"method": "notifications/progress", "params": {"progressToken": token, **said}}
+                sys.stdout.write(json.dumps({"jsonrpc": "2.0", **notice}) + "\n")
             if params["name"].startswith("{"):
                 return dict(json.loads(params["name"]))
             result = {"content": [{"type": "text", "text": f"{params['name']} was called"}]}

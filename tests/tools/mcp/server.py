@@ -78,6 +78,7 @@ async def wait(marker: str) -> str:
 @server.tool()
 async def steps(context: Context) -> str:
     await context.report_progress(1, 2, "half of it")
+    await context.report_progress(2)
     return "done"
 
 

@@ -89,11 +89,6 @@ class EffectTasks:
             # what posts may run anywhere: in a person's thread, or in the task of another call
             self._context.copy().run(self.group.start_soon, self._run, effect)
 
-    def start_later(self, seconds: float, callback: Callable[[], None]) -> None:
-        """Call something after a while, as long as the loop goes; in the loop's own thread only."""
-        if self.group is not None:
-            self._context.copy().run(self.group.start_soon, _after, seconds, callback)
-
     def cancel(self) -> None:
         """Cancel the driving task and all others; in the loop's own thread only."""
         if self.group is not None:
@@ -142,11 +137,6 @@ class EffectTasks:
 
 def _in_order(effects: frozenset[Effect]) -> list[Effect]:
     return sorted(effects, key=_order) if len(effects) > 1 else list(effects)
-
-
-async def _after(seconds: float, callback: Callable[[], None]) -> None:
-    await anyio.sleep(seconds)
-    callback()
 
 
 def _order(effect: Effect) -> tuple[int, Any]:

@@ -243,10 +243,6 @@ class LoopDriver:
             if not self.finished:
                 self.settle()
 
-    def call_later(self, seconds: float, callback: Callable[[], None]) -> None:
-        """Call something after a while, unless the loop ends before; from any thread."""
-        self._tasks.wake(lambda: self._tasks.start_later(seconds, callback))
-
     def give_up(self) -> None:
         """Cancel all that this loop does, since its recording broke; from any thread."""
         self._tasks.wake(self._tasks.cancel)

@@ -7,6 +7,7 @@ that is longer. So a call that reports all the time for ten hours leaves some 85
 
 from __future__ import annotations
 
+import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -54,10 +55,13 @@ class CallProgress:
         self._recorded = 0
         self._waiting: Progress | None = None
         self._left_out = 0
-        self._timed = False
+        self._timer: threading.Timer | None = None
+        self._ended = False
 
     def take(self, report: Progress) -> None:
         """Record a report now, or let it wait in the place of the one that waited."""
+        if self._ended:
+            return
         self._left_out += self._waiting is not None
         self._waiting = report
         if self._recorded < FIRST_AT_ONCE:
@@ -67,9 +71,11 @@ class CallProgress:
         pause = self._last + max(SHORTEST_PAUSE, PART_OF_THE_TIME * (now - self._began)) - now
         if pause <= 0:
             self.record()
-        elif not self._timed:
-            self._timed = True
-            self._driver.call_later(pause, self._pause_passed)
+        elif self._timer is None:
+            # no task of the event loop: a handler may block that, and is shown to be where it is all the same
+            self._timer = threading.Timer(pause, self._pause_passed)
+            self._timer.daemon = True
+            self._timer.start()
 
     def record(self) -> None:
         """Record the report that waits, if there is one."""
@@ -81,7 +87,14 @@ class CallProgress:
                 self._left_out = 0
                 self._last = self._driver.run.clock()
 
+    def end(self) -> None:
+        """Record the last report, if the call is still waited for; take no more."""
+        self._ended = True
+        self.record()
+        if self._timer is not None:
+            self._timer.cancel()
+
     def _pause_passed(self) -> None:
         with self._driver.run.lock:
-            self._timed = False
+            self._timer = None
             self.record()

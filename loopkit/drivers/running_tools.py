@@ -40,7 +40,7 @@ async def run_tool(driver: LoopDriver, effect: RunTool, *, inline: bool) -> None
             fact = await _outcome(driver, effect, tool, call.arguments)
     finally:
         current_call.reset(token)
-    _record_last_progress(scope)
+        _end_progress(scope)
     if not driver.answer(fact, effect, inline=inline):
         driver.expect_late_end()
         driver.post_late(effect.call, _late_words(fact))
@@ -76,15 +76,15 @@ async def _call_handler(driver: LoopDriver, effect: RunTool, tool: Tool, argumen
 
 async def _watch_tool(scope: CallScope, effect: RunTool, seconds: float) -> None:
     await anyio.sleep(seconds)
-    _record_last_progress(scope)
+    _end_progress(scope)
     words = f"The tool did not end within {seconds:g} s and is no longer waited for; it may still take effect."
     scope.driver.post(e.ToolAbandoned(effect.call, "tool timeout", words), effect)
 
 
-def _record_last_progress(scope: CallScope) -> None:
+def _end_progress(scope: CallScope) -> None:
     if scope.progress is not None:
         with scope.driver.run.lock:
-            scope.progress.record()
+            scope.progress.end()
 
 
 def secret_missing(call: str, missing: tuple[str, ...]) -> e.ToolFailed:

@@ -218,9 +218,11 @@ class ChatResponse:
         if stop_reason is None:
             asks = any(isinstance(part, ToolCall) for part in content)
             stop_reason = StopReason.TOOL_CALLS if asks else StopReason.END_TURN
+        elif type(stop_reason) is not StopReason:
+            stop_reason = StopReason(stop_reason)
         object.__setattr__(self, "parts", content)
         object.__setattr__(self, "usage", usage)
-        object.__setattr__(self, "stop_reason", StopReason(stop_reason))
+        object.__setattr__(self, "stop_reason", stop_reason)
         object.__setattr__(self, "model", model)
         object.__setattr__(self, "request_id", request_id)
         object.__setattr__(self, "raw_stop_reason", raw_stop_reason)

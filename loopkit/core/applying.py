@@ -63,7 +63,7 @@ def start(path: str, fact: e.LoopStarted) -> LoopState:
         last_user_message=last_user_message(fact.messages),
         watch=None if detection is None else Watch.of(detection, fact.tools),
     )
-    return _at_turn(state)
+    return state.changed(**_turn(state))
 
 
 def apply(state: LoopState, event: e.Event) -> LoopState:
@@ -75,10 +75,10 @@ def apply(state: LoopState, event: e.Event) -> LoopState:
 # ── turns and requests ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _at_turn(state: LoopState, **changes: Any) -> LoopState:
-    asks_clock = state.rules.timeout is not None and changes.get("commanded_stop", state.commanded_stop) is None
-    wants = frozenset({ReadClock(state.iteration + 1)}) if asks_clock else NO_EFFECTS
-    return state.changed(phase=Phase.TURN, wants=wants, **changes)
+def _turn(state: LoopState) -> dict[str, Any]:
+    """What changes when a loop comes to its next turn."""
+    asks_clock = state.rules.timeout is not None and state.commanded_stop is None
+    return {"phase": Phase.TURN, "wants": frozenset({ReadClock(state.iteration + 1)}) if asks_clock else NO_EFFECTS}
 
 
 def _clock_read(state: LoopState, fact: e.ClockRead) -> LoopState:
@@ -223,14 +223,15 @@ def _decision_expired(state: LoopState, fact: e.DecisionExpired) -> LoopState:
 
 
 def _one_more_decided(state: LoopState, call: CallState) -> LoopState:
+    undecided = state.undecided - 1
     wants = state.wants - {AskDecision(call.key, call.version)}
-    return _all_decided(state.with_call(call, undecided=state.undecided - 1, wants=wants))
+    return state.with_call(call, undecided=undecided, wants=wants, **_run_if_all_decided(state, undecided))
 
 
-def _all_decided(state: LoopState) -> LoopState:
-    if state.undecided == 0 and state.requested == len(state.calls):
-        return state.changed(phase=Phase.RUNNING, next_start=_past_ended(state, 0))
-    return state
+def _run_if_all_decided(state: LoopState, undecided: int) -> dict[str, Any]:
+    if undecided or state.requested < len(state.calls):
+        return {}
+    return {"phase": Phase.RUNNING, "next_start": _past_ended(state, 0)}
 
 
 def _tool_skipped(state: LoopState, fact: e.ToolSkipped) -> LoopState:
@@ -238,8 +239,9 @@ def _tool_skipped(state: LoopState, fact: e.ToolSkipped) -> LoopState:
     undecided = call.phase is CallPhase.RECEIVED
     call = call.changed(phase=CallPhase.ENDED, content=fact.content, is_error=fact.is_error)
     if undecided:
-        state = state.with_call(call, requested=state.requested + 1, undecided=state.undecided - 1)
-        return _batch_progressed(_all_decided(state.changed(phase=Phase.DECIDING)))
+        counters = {"requested": state.requested + 1, "undecided": state.undecided - 1}
+        state = state.with_call(call, phase=Phase.DECIDING, **counters)
+        return _batch_progressed(state.changed(**_run_if_all_decided(state, state.undecided)))
     return _batch_progressed(state.with_call(call, next_start=_after(state, call)))
 
 
@@ -284,7 +286,9 @@ def _tool_ended(
     failure: e.Failure | None = None,
     processor: str | None = None,
 ) -> LoopState:
-    call = _call(state, key).changed(content=content, is_error=is_error, failed=failed, failure=failure)
+    phase = CallPhase.ENDED if processor is None else CallPhase.PROCESSING
+    call = _call(state, key)
+    call = call.changed(content=content, is_error=is_error, failed=failed, failure=failure, phase=phase)
     state = _passed_on(state, call, processor, state.wants - {RunTool(key)}, running=state.running - 1)
     if failed and not state.rules.parallel_tool_execution and has_no_error_budget(state) and state.ending is None:
         return state.changed(failure=batch_failure(state), wants=NO_EFFECTS)
@@ -294,25 +298,20 @@ def _tool_ended(
 def _passed_on(
     state: LoopState, call: CallState, processor: str | None, wants: frozenset[Effect], **changes: Any
 ) -> LoopState:
-    """Let the next callback rewrite a result, or end the call when there is none."""
+    """Let the next callback rewrite a call's result, unless there is none and the call has ended."""
     if processor is None:
-        call = call.changed(phase=CallPhase.ENDED)
         return state.with_call(call, completed=(*state.completed, call.key), wants=wants, **changes)
-    return state.with_call(
-        call.changed(phase=CallPhase.PROCESSING),
-        processing=state.processing + 1,
-        wants=wants | {ProcessResult(call.key, processor)},
-        **changes,
-    )
+    wants |= {ProcessResult(call.key, processor)}
+    return state.with_call(call, processing=state.processing + 1, wants=wants, **changes)
 
 
 def _result_processed(state: LoopState, fact: e.ResultProcessed) -> LoopState:
     call = _call(state, fact.call)
-    if fact.content is not None:
-        call = call.changed(content=fact.content)
+    content = call.content if fact.content is None else fact.content
     wants = state.wants - {ProcessResult(fact.call, fact.processor)}
     state = state.changed(processing=state.processing - 1)
-    processor = next_processor(state.rules, call.content or "", fact.processor)
+    processor = next_processor(state.rules, content or "", fact.processor)
+    call = call.changed(content=content, phase=CallPhase.ENDED if processor is None else CallPhase.PROCESSING)
     return _batch_progressed(_passed_on(state, call, processor, wants))
 
 
@@ -324,10 +323,10 @@ def _batch_progressed(state: LoopState) -> LoopState:
         return state
     results = tuple(result for call in state.calls if (result := call.result) is not None)
     executed = sum(call.executed for call in state.calls)
-    closed = with_batch_in_history(state)
     failure = batch_failure(state) if has_no_error_budget(state) and failed_calls(state) else None
-    return _at_turn(
-        closed,
+    return with_batch_in_history(
+        state,
+        **_turn(state),
         watch=state.watch and state.watch.answered(outcomes(state)),
         consecutive_errors=consecutive_errors(state),
         tool_calls_executed=state.tool_calls_executed + executed,
@@ -349,7 +348,7 @@ def _resumed(state: LoopState, _: e.Resumed) -> LoopState:
 
 def _stop_commanded(state: LoopState, fact: e.StopCommanded) -> LoopState:
     state = state.changed(commanded_stop=(fact.reason,))
-    return _at_turn(state) if state.phase is Phase.TURN else state
+    return state.changed(**_turn(state)) if state.phase is Phase.TURN else state
 
 
 def _run_stopped(state: LoopState, fact: e.RunStopped) -> LoopState:

@@ -18,6 +18,8 @@ def consecutive_errors(state: LoopState) -> int:
     """Count iterations in which a handler failed, in a row (spec/loop.md 8.5)."""
     if failed_calls(state):
         return state.consecutive_errors + 1
+    if not state.consecutive_errors:
+        return 0
     all_denied = all(call.expired or isinstance(call.decision, Deny) for call in state.calls)
     return state.consecutive_errors if all_denied else 0
 
@@ -53,8 +55,8 @@ def _failed(state: LoopState, call: CallState) -> bool | None:
     return True if let_run and call.problems else None
 
 
-def with_batch_in_history(state: LoopState) -> LoopState:
-    """Put the response and the results there are into the history, then what waited behind them."""
+def with_batch_in_history(state: LoopState, **changes: Any) -> LoopState:
+    """Put the response and the results there are into the history, then what waited behind them; with other changes."""
     response = state.response
     if response is None:
         messages: tuple[Message, ...] = state.pending_messages
@@ -64,7 +66,7 @@ def with_batch_in_history(state: LoopState) -> LoopState:
         results = [Message.tool(result) for call in state.calls if (result := call.result) is not None]
         messages = (message, *results, *state.pending_messages)
     queue = state.large_results if response is None else large_results(state, len(state.sendable) + 1)
-    return appended(state, messages, large_results=queue, response=None, pending_messages=())
+    return appended(state, messages, large_results=queue, response=None, pending_messages=(), **changes)
 
 
 def _with_calls_as_run(state: LoopState, message: Message) -> Message:

@@ -251,8 +251,13 @@ class LoopState:
 
     def with_call(self, call: CallState, **changes: Any) -> LoopState:
         """Return this state with one call of the response replaced."""
-        place = place_of(call.key)
-        return self.changed(calls=(*self.calls[:place], call, *self.calls[place + 1 :]), **changes)
+        calls = self.calls
+        if len(calls) > 1:
+            place = place_of(call.key)
+            calls = (*calls[:place], call, *calls[place + 1 :])
+        else:
+            calls = (call,)
+        return self.changed(calls=calls, **changes)
 
 
 def place_of(call: str) -> int:

@@ -24,4 +24,5 @@ def failure_of(error: BaseException) -> e.Failure:
 def verdict_on(registry: ToolRegistry, name: str, arguments: JSONObject) -> e.CallVerdict:
     """Return the schema check of a call's arguments; an unknown tool has no schema to fail."""
     tool = registry.get(name)
-    return e.CallVerdict() if tool is None else e.CallVerdict(tool.problems(arguments))
+    problems = () if tool is None else tool.problems(arguments)
+    return e.CallVerdict(problems) if problems else e.NO_PROBLEMS

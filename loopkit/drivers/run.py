@@ -18,7 +18,6 @@ from loopkit.core.state import CallState, Effect, LoopState
 from loopkit.drivers.originals import Originals
 from loopkit.drivers.progress import CallProgress
 from loopkit.errors import LoopClosed, TooManyRuns
-from loopkit.messages import Usage
 from loopkit.outcomes import ToolApproval
 from loopkit.providers.protocol import Delta
 from loopkit.recording.header import FORMAT, Header
@@ -141,7 +140,6 @@ class Run:
     lock: threading.RLock = field(default_factory=threading.RLock)
     open_runs: int = 0
     started_runs: int = 0
-    usage: Usage = field(default_factory=Usage)
     listeners: list[Listener] = field(default_factory=list)
     drivers: set[LoopDriver] = field(default_factory=set)
     broken: BaseException | None = None
@@ -165,9 +163,9 @@ class Run:
         """Write a fact ahead, then change the loop's state, then tell who watches."""
         if self.broken is not None:
             raise self.broken
-        event = e.Event(
-            self.seq + 1, round(self.clock() - self.started_at, 6), driver.path, driver.core.iteration_of(fact), fact
-        )
+        # whole microseconds, as the recording keeps them
+        t = int((self.clock() - self.started_at) * 1e6) / 1e6
+        event = e.Event(self.seq + 1, t, driver.path, driver.core.iteration_of(fact), fact)
         if self.recorder is not None:
             try:
                 self.recorder.append(event)
@@ -177,8 +175,6 @@ class Run:
                     other.give_up()
                 raise
         self.seq += 1
-        if isinstance(fact, e.ModelReplied) and fact.usage is not None:
-            self.usage += fact.usage
         driver.core.apply(event)
         if self.watcher is not None:
             self.watcher.happened(event)

@@ -18,6 +18,7 @@ from loopkit.events.derived import RepetitionDetected as RepetitionDetected
 from loopkit.events.derived import ResultsMasked as ResultsMasked
 from loopkit.events.derived import ToolSkipped as ToolSkipped
 from loopkit.events.derived import ToolStarted as ToolStarted
+from loopkit.events.fact import NO_PROBLEMS as NO_PROBLEMS
 from loopkit.events.fact import ROOT as ROOT
 from loopkit.events.fact import CallVerdict as CallVerdict
 from loopkit.events.fact import Derived as Derived

@@ -82,7 +82,7 @@ class Event:
 
     Args:
         seq: 1-based, gapless; the only order.
-        t: seconds since the run started, for display only.
+        t: seconds since the run started, to the microsecond; for display only.
         loop: path of the loop that it belongs to.
         iteration: 1-based, 0 before the first.
         fact: what happened.

@@ -67,6 +67,9 @@ class ChatReader(AnswerReader):
             self._take_words(said)
             for call in objects(said.get("tool_calls")):
                 self._take_call(call, whole=whole)
+            # what calls were before there could be several
+            if isinstance(said.get("function_call"), dict):
+                self._take_call({"index": 0, "function": said["function_call"]}, whole=whole)
         self._take_usage(choice.get("usage"))
         reason = choice.get("finish_reason")
         if isinstance(reason, str) and reason:

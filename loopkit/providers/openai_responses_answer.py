@@ -33,7 +33,7 @@ class ResponsesReader(AnswerReader):
         super().__init__(emit)
         self._words = Words(emit)
         self._streamed = False
-        self._items: dict[int, Mapping[str, Any]] = {}
+        self._items: dict[tuple[int, int], Mapping[str, Any]] = {}
         self._output: list[Mapping[str, Any]] = []
 
     @property
@@ -80,7 +80,10 @@ class ResponsesReader(AnswerReader):
         if not isinstance(item, dict):
             return
         if done:
-            self._items[place if isinstance(place, int) else len(self._items)] = item
+            place = place if isinstance(place, int) else len(self._items)
+            # places may be used twice, and an item told twice
+            same = [key for key, other in self._items.items() if key[0] == place and _is_same(other, item)]
+            self._items[same[0] if same else (place, len(self._items))] = item
         elif item.get("type") == "function_call":
             self._calls.add(index=place, call_id=item.get("call_id"), name=item.get("name"))
 
@@ -97,6 +100,10 @@ class ResponsesReader(AnswerReader):
         self._finish = reason if status == "incomplete" and isinstance(reason, str) and reason else status
         self._output = [*objects(response.get("output"))]
         self._usage = _usage(response.get("usage")) or self._usage
+
+
+def _is_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    return one == other or (one.get("id") is not None and one.get("id") == other.get("id"))
 
 
 def _parts(items: Iterable[Mapping[str, Any]], *, ended_early: bool) -> list[Part]:

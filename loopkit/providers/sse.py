@@ -9,6 +9,7 @@ from loopkit.errors import ProviderError
 
 LONGEST_LINE = 16 * 1024 * 1024
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_FIELDS = (b"data:", b"event:", b"id:", b"retry:", _BYTE_ORDER_MARK)
 _LOOKS_STREAMED = re.compile(rb"\s*(data|event|id|retry)?:")
 
 
@@ -57,8 +58,9 @@ class SSEReader:
 
     @staticmethod
     def resembles(beginning: bytes) -> bool:
-        """Whether what a server sends as a stream begins like one."""
-        return SSEReader.fits(beginning.removeprefix(_BYTE_ORDER_MARK))
+        """Whether what a server sends as a stream begins like one, or may do so when more of it comes."""
+        start = beginning.removeprefix(_BYTE_ORDER_MARK).lstrip()
+        return SSEReader.fits(start) or any(field.startswith(start) for field in _FIELDS)
 
     def feed(self, chunk: bytes) -> list[ServerSentEvent]:
         """Take the next bytes and return the events that they complete.

@@ -12,7 +12,6 @@ from loopkit.json_text import JSONWriter
 from loopkit.recording.upgrades import Change, unchanged
 
 ENVELOPE = ("seq", "t", "loop", "iteration", "type")
-MICROSECONDS = 6
 
 
 def _plain(value: object) -> object:
@@ -53,8 +52,10 @@ def _text(event: Event, writer: JSONWriter) -> str:
             members += f",{plain(dict(_boxed(fact.data)))[1:-1]}"
     else:
         members = writer.tagged_members(fact)
-    t = plain(round(event.t, MICROSECONDS))
-    return f'{{"seq":{event.seq},"t":{t},"loop":{writer.quote(event.loop)},"iteration":{event.iteration}{members}}}\n'
+    if not abs(event.t) <= _LONGEST:
+        raise ValueError("its time is not a number of seconds")
+    loop = writer.quote(event.loop)
+    return f'{{"seq":{event.seq},"t":{event.t},"loop":{loop},"iteration":{event.iteration}{members}}}\n'
 
 
 def read_event(line: bytes, *, lenient: bool = False, upgrade: Change = unchanged) -> Event:

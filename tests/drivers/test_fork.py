@@ -77,7 +77,7 @@ def test_time_goes_on_from_the_prefix(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("position", [1, 2, 3])
 def test_siblings_keep_their_decisions_and_results(position: int, tmp_path: Path) -> None:
-    """DESIGN §4: inside a parallel batch."""
+    """DESIGN §4, spec/faults.md c5: inside a parallel batch; what had run is not run again."""
     calls = [ask("look", path="a"), ask("look", "2", path="b"), ask("look", "3", path="c")]
     stage = Stage(answers={})
     parent = parent_of(agent(calls), tmp_path / "run.jsonl", stage)
@@ -240,6 +240,7 @@ def test_a_fork_of_a_fork(tmp_path: Path) -> None:
 
 
 def test_later_calls_are_decided_by_whoever_watches(tmp_path: Path) -> None:
+    """DESIGN §4, spec/faults.md d12: a fork asks anew, it takes no old answer for granted."""
     story = (ask("look", path="a"), ask("look", path="b"))
     parent = parent_of(agent(*story), tmp_path / "run.jsonl")
     result, _ = forked(parent, "root/1.1", Approve(), agent(*story), Stage(answers={"look": Deny("by policy")}))

@@ -48,6 +48,8 @@ def _part(
         yield f"### {kind} · {kinds[kind]}\n"
         for number in numbers:
             yield f"**{number}** · {words[number]}\n"
+            if not tests[number]:
+                yield "- no test cites it"
             for module, citing in groupby(tests[number], lambda citation: citation.module):
                 names = ", ".join(each.test.removeprefix("test_") for each in citing)
                 yield f"- `{module.removesuffix('.py')}`: {names}"

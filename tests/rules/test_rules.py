@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rules.catalogue import FAULTS, RULES, SECTIONS
+from tests.rules.catalogue import FAULTS, RULES, SECTIONS, UNCITED
 from tests.rules.citations import Citation, citations, numbers_in
 from tests.rules.listing import DOCUMENT, listing
 
@@ -16,7 +16,7 @@ def cited() -> list[Citation]:
 
 def test_every_rule_and_fault_is_cited_by_a_test(cited: list[Citation]) -> None:
     numbers = {citation.number for citation in cited}
-    assert [number for number in (*RULES, *FAULTS) if number not in numbers] == []
+    assert [number for number in (*RULES, *FAULTS) if number not in numbers and number not in UNCITED] == []
 
 
 def test_no_test_cites_what_there_is_not(cited: list[Citation]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from loopkit.errors import ImportFormatError
 from loopkit.events import Fact, LoopStarted, MessagesInjected, ModelReplied
-from loopkit.importers import claude_code, codex, openai_chat
+from loopkit.importers import claude_code, codex, gemini_cli, openai_chat
 from loopkit.importers.session import ForeignSession
 from loopkit.importers.source import Source, Value
 
@@ -125,6 +125,11 @@ def codex_score(sample: list[Any]) -> int:
     return envelopes or (SAMPLE_RECORDS if records and _is_old_codex(records) else 0)
 
 
+def gemini_cli_score(sample: list[Any]) -> int:
+    """Know Gemini CLI by what it says of a session first."""
+    return SAMPLE_RECORDS if any(gemini_cli.is_session(record) for record in sample) else 0
+
+
 def openai_chat_score(sample: list[Any]) -> int:
     """Tell role messages with OpenAI's marks, or without any provider's, from other formats' role messages."""
     messages: list[Any] = []
@@ -144,6 +149,7 @@ def openai_chat_score(sample: list[Any]) -> int:
 FORMATS = (
     Format(claude_code.NAME, "Claude Code sessions", claude_code_score, claude_code.read),
     Format(codex.NAME, "Codex sessions", codex_score, codex.read),
+    Format(gemini_cli.NAME, "Gemini CLI sessions", gemini_cli_score, gemini_cli.read),
     Format(openai_chat.NAME, "OpenAI chat dumps", openai_chat_score, openai_chat.read),
 )
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from loopkit import events as e
 from tests.importers.claude_lines import Lines, answer_message, call, read, read_or_refuse, text
 from tests.importers.codex_lines import Rollout, command
+from tests.importers.test_gemini_cli import as_lines, conversation
 
 
 def _claude_bytes() -> bytes:
@@ -46,7 +47,11 @@ def _codex_bytes() -> bytes:
     return lines.text().encode()
 
 
-FILES = [_claude_bytes(), _chat_bytes(), _codex_bytes()]
+def _gemini_bytes() -> bytes:
+    return as_lines(*conversation()).encode()
+
+
+FILES = [_claude_bytes(), _chat_bytes(), _codex_bytes(), _gemini_bytes()]
 QUICK = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
@@ -95,6 +100,11 @@ KEYS = st.sampled_from(
         "sessionId",
         "traj",
         "reward",
+        "toolCalls",
+        "thoughts",
+        "tokens",
+        "result",
+        "args",
         "payload",
         "call_id",
         "output",
@@ -117,6 +127,7 @@ WORDS = st.sampled_from(
         "image",
         "tool",
         "system",
+        "gemini",
         "response_item",
         "event_msg",
         "session_meta",
@@ -137,7 +148,9 @@ ANYTHING = st.recursive(
 
 
 @QUICK
-@given(values=st.lists(ANYTHING, max_size=5), name=st.sampled_from(["claude-code", "codex", "openai-chat"]))
+@given(
+    values=st.lists(ANYTHING, max_size=5), name=st.sampled_from(["claude-code", "codex", "gemini-cli", "openai-chat"])
+)
 def test_values_of_any_shape(tmp_path: Path, values: list[Any], name: str) -> None:
     text_lines = "\n".join(json.dumps(value) for value in values).encode()
     _reads_or_refuses(tmp_path / "f", text_lines, name)
@@ -146,8 +159,10 @@ def test_values_of_any_shape(tmp_path: Path, values: list[Any], name: str) -> No
 
 @QUICK
 @given(
-    data=st.sampled_from([(_claude_bytes(), "claude-code"), (_codex_bytes(), "codex")]),
-    changes=st.lists(st.tuples(st.integers(0, 4), KEYS, ANYTHING), max_size=4),
+    data=st.sampled_from(
+        [(_claude_bytes(), "claude-code"), (_codex_bytes(), "codex"), (_gemini_bytes(), "gemini-cli")]
+    ),
+    changes=st.lists(st.tuples(st.integers(0, 3), KEYS, ANYTHING), max_size=4),
 )
 def test_records_with_fields_of_the_wrong_kind(
     tmp_path: Path, data: tuple[bytes, str], changes: list[tuple[int, str, Any]]

@@ -3,6 +3,7 @@
 Without --agent: against today's loop. With it: against today's prompts, tools, callbacks and configuration too.
 A sub-agent is the tool that runs it: its own prompt and tools are compared only with --tools live.
 Of a run that goes another way it says what changed and what follows from that, over the whole run.
+--accept and --re-record write a new recording that names the old one as its parent.
 Exit code: 0 all are the same, 1 one diverged, 2 one can't be used.
 """
 
@@ -13,6 +14,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from loopkit.cli.mending import add_mending_arguments, ask_about, mend, refuse_contradictions
 from loopkit.cli.output import USAGE_ERROR, print_json, warn_of
 
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("asyncio", "trio"),
         help="the event loop of callbacks and of what is live (default: asyncio)",
     )
+    add_mending_arguments(parser)
     parser.add_argument("-n", "--workers", metavar="N", type=_workers, default=1, help="processes (default: 1)")
     parser.add_argument("--junit", metavar="FILE", help="write the outcomes as JUnit XML too")
     parser.add_argument("--json", action="store_true", help="a JSON list, one object a file")
@@ -49,11 +52,10 @@ def run(options: argparse.Namespace) -> int:
     """Replay each file and say how it went."""
     from loopkit.debugger.batch import replay_all
     from loopkit.debugger.display import visible
-    from loopkit.errors import UserError
 
-    for name, done in (("tools", "run"), ("model", "asked")):
-        if getattr(options, name) == "live" and options.agent is None:
-            raise UserError(f"--{name} live needs the agent whose {name} is {done}: --agent path.py:name")
+    refuse_contradictions(options)
+    if options.accept or options.re_record is not None:
+        return mend(options)
     files = _expand(options.files)
     outcomes: dict[str, ReplayOutcome] = {}
     chosen = {name: getattr(options, name) for name in ("model", "tools", "match", "backend")}
@@ -69,17 +71,24 @@ def run(options: argparse.Namespace) -> int:
             print(visible(outcome.text), flush=True)
         _show_progress(list(outcomes.values()), len(files))
     ordered = [outcomes[file] for file in files]
+    _report(ordered, options)
+    if any(outcome.same is None for outcome in ordered):
+        return USAGE_ERROR
+    diverged = [outcome for outcome in ordered if not outcome.same]
+    if options.doctor:
+        diverged = [outcome for outcome in diverged if not ask_about(outcome, options)]
+    return 1 if diverged else 0
+
+
+def _report(outcomes: list[ReplayOutcome], options: argparse.Namespace) -> None:
     if options.junit is not None:
         from loopkit.debugger.junit import junit_xml
 
-        Path(options.junit).write_bytes(junit_xml(ordered))
+        Path(options.junit).write_bytes(junit_xml(outcomes))
     if options.json:
-        print_json([outcome.data() for outcome in ordered])
+        print_json([outcome.data() for outcome in outcomes])
     elif _is_batch(options.files):
-        print(_summary(ordered))
-    if any(outcome.same is None for outcome in ordered):
-        return USAGE_ERROR
-    return 0 if all(outcome.same for outcome in ordered) else 1
+        print(_summary(outcomes))
 
 
 def _workers(text: str) -> int:

@@ -7,6 +7,7 @@ from pathlib import Path
 from loopkit.agent import Agent
 from loopkit.debugger.display import visible
 from loopkit.debugger.runs import replay_file
+from loopkit.drivers.findings import Drift
 from loopkit.drivers.replay import Source
 from loopkit.drivers.replay_report import Match, ReplayReport
 from loopkit.testing.network import no_network
@@ -42,5 +43,16 @@ def assert_replays(
 
 
 def explain(report: ReplayReport) -> str:
-    """Return a replay's outcome as a test's failure text, safe to print."""
-    return visible(report.text())
+    """Return a divergence as a test's failure text: what changed, what follows, what can be done; safe to print."""
+    words = [report.text()]
+    if report.diagnosis is not None and not report.same:
+        steps = [finding.call for finding in report.diagnosis.findings if finding.drift is Drift.RESULT]
+        step = steps[0] if steps and steps[0] else "CALL"
+        command = f"loopkit replay {report.path} --agent AGENT"
+        words += [
+            "what can be done:",
+            f"  it is meant: `{command} --accept` keeps today's run as a new recording; this one stays",
+            f"  one step is out of date: `{command} --re-record {step}` runs that one live",
+            "  it is not meant: change the agent back",
+        ]
+    return visible("\n".join(words))

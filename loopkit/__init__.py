@@ -77,6 +77,7 @@ if TYPE_CHECKING:
     from loopkit.tools.mcp.server import MCPServer as MCPServer
     from loopkit.tools.progress import report_progress as report_progress
     from loopkit.tools.registry import ToolRegistry as ToolRegistry
+    from loopkit.tools.retrying import ToolRetry as ToolRetry
 
 _HOMES = {
     "loopkit.agent": ("Agent",),
@@ -141,6 +142,7 @@ _HOMES = {
     "loopkit.tools.definition": ("tool",),
     "loopkit.tools.mcp.server": ("MCPServer",),
     "loopkit.tools.progress": ("report_progress",),
+    "loopkit.tools.retrying": ("ToolRetry",),
     "loopkit.tools.registry": ("ToolRegistry",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}

@@ -250,7 +250,8 @@ class ToolDefinition:
         parameters: JSON Schema 2020-12 of the arguments, always of type `object`.
         side_effect: what running it again would do; None is undeclared.
         polling: repeats are normal while the result changes.
-        timeout: seconds that one call may take, or None.
+        timeout: seconds that one attempt of a call may take, or None.
+        attempts: how often its handler may run for one call, when it raises.
     """
 
     name: str
@@ -259,6 +260,7 @@ class ToolDefinition:
     side_effect: SideEffect | None = None
     polling: bool = False
     timeout: float | None = None
+    attempts: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from loopkit.events import (
     ModelAttemptFailed,
     RepetitionDetected,
     ResultProcessed,
+    ToolAttemptFailed,
     ToolProgressed,
 )
 from loopkit.messages import NO_USAGE, JSONObject, Message, Problem, StopReason, Usage
@@ -57,6 +58,7 @@ class CallNode:
         edited_arguments: what ran instead, or None.
         problems: what the schema check said of the model's arguments.
         progress: what the handler said of itself while it ran, oldest first.
+        attempts: failures after which the handler was run again.
         content: the result as the tool gave it, or None so far; `given` is what the model got.
         rewrites: what callbacks made of it, in order.
         masked_in: the iteration from which on requests leave the result out, or None.
@@ -79,6 +81,7 @@ class CallNode:
     edited_arguments: JSONObject | None = None
     refused_decisions: list[str] = field(default_factory=list)
     progress: list[ToolProgressed] = field(default_factory=list)
+    attempts: list[ToolAttemptFailed] = field(default_factory=list)
     content: str | None = None
     is_error: bool = False
     rewrites: list[ResultProcessed] = field(default_factory=list)

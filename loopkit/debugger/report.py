@@ -25,6 +25,7 @@ from loopkit.debugger.rows import (
     row_text,
     seconds_text,
     tokens_text,
+    tool_attempt_text,
 )
 from loopkit.debugger.timeline import Timeline
 from loopkit.encoding import encode, encode_tagged
@@ -198,6 +199,7 @@ def _call_data(call: CallNode) -> dict[str, Any]:
         "cause": call.cause,
         "decision": None if decision is None else _DECISIONS[type(decision)],
         "decided_by": call.decided_by,
+        "failed_attempts": len(call.attempts),
         "progress": [_progress_data(fact) for fact in call.progress],
         "result": call.content,
         "model_got": call.given if call.given != call.content else None,
@@ -327,6 +329,8 @@ def _call_report(call: CallNode) -> Iterator[str]:
         yield f"  {_DECISIONS[type(call.decision)]} by {one_line(call.decided_by or 'somebody')}"
     for loop in call.children:
         yield f"  sub-agent {visible(loop.path)} ({one_line(loop.agent)}): {outcome_text(loop)}"
+    for failed in call.attempts:
+        yield f"  {one_line(tool_attempt_text(failed))}"
     if call.progress:
         yield f"  progress: {one_line(progress_text(call.progress[-1]))}"
     if call.content is not None:

@@ -304,6 +304,13 @@ def attempt_remains(fact: e.ModelAttemptFailed) -> list[tuple[str, str]]:
     return [(title, text) for title, text in told if text]
 
 
+def tool_attempt_text(fact: e.ToolAttemptFailed) -> str:
+    """Return what is said of an attempt of a tool that failed; not yet safe to show."""
+    after = f" after {fact.delay:.1f} s" if fact.delay else ""
+    failure = fact.failure
+    return f"attempt {fact.attempt} failed, run again{after}: {failure.type_name}: {failure.message}"
+
+
 def _note(row: Row) -> RowText:
     assert row.event is not None
     fact = row.event.fact
@@ -315,6 +322,9 @@ def _note(row: Row) -> RowText:
             words = "told to stop" + (f": {reason}" if reason else "")
         case e.ModelAttemptFailed():
             words = attempt_text(fact)
+            tone = "bad"
+        case e.ToolAttemptFailed():
+            words = f"{fact.call.rpartition('/')[2]} {tool_attempt_text(fact)}"
             tone = "bad"
         case e.CallbackFailed(callback, failure):
             words = f"{callback} raised {failure.type_name}: {failure.message}"

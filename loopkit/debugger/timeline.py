@@ -222,6 +222,10 @@ class Timeline:
     def _tool_progressed(self, event: e.Event, fact: e.ToolProgressed) -> None:
         self.calls[fact.call].progress.append(fact)
 
+    def _tool_attempt_failed(self, event: e.Event, fact: e.ToolAttemptFailed) -> None:
+        self.calls[fact.call].attempts.append(fact)
+        self._note(event)
+
     def _tool_skipped(self, event: e.Event, fact: e.ToolSkipped) -> None:
         status = _SKIP_STATUS.get(fact.cause, CallStatus.REFUSED)
         call = self._end_call(event, fact.call, status, fact.content, is_error=fact.is_error)
@@ -368,6 +372,7 @@ _HANDLERS: dict[type, Callable[[Timeline, e.Event, Any], None]] = {
     e.DecisionExpired: Timeline._decision_expired,
     e.ToolStarted: Timeline._tool_started,
     e.ToolProgressed: Timeline._tool_progressed,
+    e.ToolAttemptFailed: Timeline._tool_attempt_failed,
     e.ToolSkipped: Timeline._tool_skipped,
     e.ToolReturned: Timeline._tool_returned,
     e.ToolFailed: Timeline._tool_failed,

@@ -34,7 +34,7 @@ from loopkit.events import Event
 from loopkit.messages import ToolCall
 from loopkit.outcomes import Modify
 
-_NEVER_COMPARED = (e.ToolEndedLate, e.ToolProgressed)
+_NEVER_COMPARED = (e.ToolEndedLate, e.ToolProgressed, e.ToolAttemptFailed)
 _NOT_MET_LIVE = (e.Paused, e.Resumed, e.Reopened, e.DecisionRefused)
 _IN_HISTORY = (
     e.LoopStarted,

@@ -120,7 +120,7 @@ def is_expected(state: LoopState, event: Event) -> bool:
             return state.phase is Phase.MODEL
         case e.ModelAttemptFailed(attempt):
             return CallModel(event.iteration, attempt) in state.wants
-        case e.ToolAbandoned(call) | e.ToolProgressed(call):
+        case e.ToolAbandoned(call) | e.ToolProgressed(call) | e.ToolAttemptFailed(call):
             running = state.call_state(call)
             return running is not None and running.phase is CallPhase.RUNNING
         case e.CallbackFailed():

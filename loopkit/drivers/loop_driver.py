@@ -86,7 +86,7 @@ class LoopDriver:
             if self.finished or (effect is not None and effect not in self.core.wants):
                 return False
             if isinstance(effect, RunTool):
-                self._close_children(effect.call)
+                self.close_children(effect.call)
             self.run.append(self, self.run.originals.hidden(fact))
             self.settle()
             return True
@@ -326,7 +326,7 @@ class LoopDriver:
             if self.finished or self.run.broken is not None:
                 return
             for call_key in list(self.children):
-                self._close_children(call_key)
+                self.close_children(call_key)
             close_orphans(self.run, open_below(self.run, self.path))
             hidden = self.run.originals.hidden
             self.run.append(self, hidden(trigger))
@@ -338,7 +338,7 @@ class LoopDriver:
                     self.run.append(self, e.ToolAbandoned(call.key, cause))
             self.settle()
 
-    def _close_children(self, call: str) -> None:
+    def close_children(self, call: str) -> None:
         """End the loops that a call started and that still go (spec/loop.md 7.4)."""
         for child in list(self.children.get(call, ())):
             child.close(e.RunStopped("parent"), "parent ended")

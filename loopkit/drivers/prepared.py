@@ -20,6 +20,7 @@ SPONTANEOUS = (
     e.RunStopped,
     e.DecisionRefused,
     e.ToolProgressed,
+    e.ToolAttemptFailed,
     e.ToolEndedLate,
 )
 

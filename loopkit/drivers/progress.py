@@ -24,7 +24,7 @@ SHORTEST_PAUSE = 0.25
 PART_OF_THE_TIME = 0.01
 
 
-def note(driver: LoopDriver, call: str, fact: e.ToolProgressed) -> bool:
+def note(driver: LoopDriver, call: str, fact: e.ToolProgressed | e.ToolAttemptFailed) -> bool:
     """Append what a running call says of itself, which changes nothing; from any thread.
 
     Returns:
@@ -34,7 +34,7 @@ def note(driver: LoopDriver, call: str, fact: e.ToolProgressed) -> bool:
         if driver.run.broken is None and RunTool(call) in driver.core.wants:
             # a recording that broke ends the run from where it is driven, not out of a handler's report
             with suppress(RecordingError):
-                driver.run.append(driver, fact)
+                driver.run.append(driver, driver.run.originals.hidden(fact))
                 return True
         return False
 

@@ -71,18 +71,29 @@ class CallScope:
 
     Args:
         progress: its reports, once there are any.
+        over: it ended, or is no longer waited for.
     """
 
     driver: LoopDriver
     call: str
     progress: CallProgress | None = None
+    over: bool = False
 
     def progressed(self, progress: Progress) -> None:
         """Take a report of the handler, from any thread."""
         with self.driver.run.lock:
+            if self.over:
+                return
             if self.progress is None:
                 self.progress = CallProgress(self.driver, self.call)
             self.progress.take(progress)
+
+    def end(self) -> None:
+        """Take no more from the handler, and record the report that waits, if the call is still waited for."""
+        self.over = True
+        if self.progress is not None:
+            with self.driver.run.lock:
+                self.progress.end()
 
 
 # the tools' floor declares the variable, and only drivers set it

@@ -14,12 +14,14 @@ from loopkit.drivers.cancelling import cancelled_by_whoever_waits
 from loopkit.drivers.facts import failure_of
 from loopkit.drivers.run import CallScope, current_call
 from loopkit.drivers.threads import run_in_thread
+from loopkit.drivers.tool_attempts import Attempts
 from loopkit.messages import JSONObject
 from loopkit.tools.output import failure_text, output_text
 
 if TYPE_CHECKING:
     from loopkit.drivers.loop_driver import LoopDriver
     from loopkit.tools.definition import Tool
+    from loopkit.tools.retrying import ToolRetry
 
 
 async def run_tool(driver: LoopDriver, effect: RunTool, *, inline: bool) -> None:
@@ -28,25 +30,59 @@ async def run_tool(driver: LoopDriver, effect: RunTool, *, inline: bool) -> None
     assert call is not None
     tool = driver.registry.get(call.call.name)
     assert tool is not None
-    scope = CallScope(driver, effect.call)
-    token = current_call.set(scope)
-    try:
-        if tool.definition.timeout is not None:
-            async with anyio.create_task_group() as timing:
-                timing.start_soon(_watch_tool, scope, effect, tool.definition.timeout)
-                fact = await _outcome(driver, effect, tool, call.arguments)
-                timing.cancel_scope.cancel()
-        else:
-            fact = await _outcome(driver, effect, tool, call.arguments)
-    finally:
-        current_call.reset(token)
-        _end_progress(scope)
+    if tool.retry is None:
+        fact = await _attempt(driver, effect, tool, call.arguments, tool.definition.timeout)
+    else:
+        fact = await _attempts(driver, effect, tool, call.arguments, tool.retry)
+    assert fact is not None
     if not driver.answer(fact, effect, inline=inline):
         driver.expect_late_end()
         driver.post_late(effect.call, _late_words(fact))
 
 
-async def _outcome(driver: LoopDriver, effect: RunTool, tool: Tool, arguments: JSONObject) -> e.Input:
+async def _attempts(
+    driver: LoopDriver, effect: RunTool, tool: Tool, arguments: JSONObject, retry: ToolRetry
+) -> e.Input:
+    seconds = tool.definition.timeout
+    attempts = Attempts(driver, effect.call, retry, seconds)
+
+    async def attempt(keeps_limit: bool) -> e.Input | None:
+        return await _attempt(driver, effect, tool, arguments, seconds if keeps_limit else None, attempts)
+
+    return await attempts.outcome(attempt)
+
+
+async def _attempt(  # noqa: PLR0917  # all of one call
+    driver: LoopDriver,
+    effect: RunTool,
+    tool: Tool,
+    arguments: JSONObject,
+    seconds: float | None,
+    attempts: Attempts | None = None,
+) -> e.Input | None:
+    """Run the handler once; None says that another attempt follows.
+
+    Args:
+        seconds: the limit that this has to keep, or None.
+    """
+    scope = CallScope(driver, effect.call)
+    token = current_call.set(scope)
+    try:
+        if seconds is None:
+            return await _outcome(driver, effect, tool, arguments, attempts)
+        async with anyio.create_task_group() as timing:
+            timing.start_soon(_watch_tool, scope, effect, seconds)
+            fact = await _outcome(driver, effect, tool, arguments, attempts)
+            timing.cancel_scope.cancel()
+        return fact
+    finally:
+        current_call.reset(token)
+        scope.end()
+
+
+async def _outcome(
+    driver: LoopDriver, effect: RunTool, tool: Tool, arguments: JSONObject, attempts: Attempts | None
+) -> e.Input | None:
     arguments = driver.run.originals.arguments(arguments)
     missing = driver.run.originals.missing_in(arguments)
     if missing:
@@ -57,6 +93,8 @@ async def _outcome(driver: LoopDriver, effect: RunTool, tool: Tool, arguments: J
     except (Exception, SystemExit, get_cancelled_exc_class()) as error:  # a result for the model (9.1, 9.4)
         if cancelled_by_whoever_waits(error):
             raise
+        if attempts is not None and attempts.fails(error):
+            return None
         if driver.core.state.rules.maximum_consecutive_errors is not None:
             driver.tool_exceptions[effect.call] = error
         return e.ToolFailed(effect.call, failure_of(error), failure_text(error))
@@ -76,15 +114,9 @@ async def _call_handler(driver: LoopDriver, effect: RunTool, tool: Tool, argumen
 
 async def _watch_tool(scope: CallScope, effect: RunTool, seconds: float) -> None:
     await anyio.sleep(seconds)
-    _end_progress(scope)
+    scope.end()
     words = f"The tool did not end within {seconds:g} s and is no longer waited for; it may still take effect."
     scope.driver.post(e.ToolAbandoned(effect.call, "tool timeout", words), effect)
-
-
-def _end_progress(scope: CallScope) -> None:
-    if scope.progress is not None:
-        with scope.driver.run.lock:
-            scope.progress.end()
 
 
 def secret_missing(call: str, missing: tuple[str, ...]) -> e.ToolFailed:

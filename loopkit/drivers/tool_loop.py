@@ -15,7 +15,7 @@ from loopkit.drivers.loop_driver import LoopDriver
 from loopkit.drivers.parts import LoopParts, parts_of
 from loopkit.drivers.result import ToolLoopResult, response_of
 from loopkit.drivers.run import CallScope, Listener, Run, Watcher, current_call, new_header
-from loopkit.errors import LoopkitError, ProviderError, RecordedToolError, ToolError
+from loopkit.errors import LoopClosed, LoopkitError, ProviderError, RecordedToolError, ToolError
 from loopkit.messages import ChatResponse, Message
 from loopkit.providers.binding import ModelSource
 from loopkit.recording.writer import Recorder
@@ -124,6 +124,10 @@ async def _run_child(
 ) -> ToolLoopResult:
     run = scope.driver.run
     with run.lock:
+        if scope.over:
+            raise LoopClosed(
+                f"an attempt of the call {scope.call} was given up; a loop can't be started in it any more"
+            )
         path = run.admit(scope.driver, scope.call)
         inherited = run.inherited.pop(path, None)
         driver = LoopDriver(run, path, parts, None if inherited is None else LoopCore(inherited), scope)

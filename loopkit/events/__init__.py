@@ -48,6 +48,7 @@ from loopkit.events.inputs import RunStopped as RunStopped
 from loopkit.events.inputs import StopAnswered as StopAnswered
 from loopkit.events.inputs import StopCommanded as StopCommanded
 from loopkit.events.inputs import ToolAbandoned as ToolAbandoned
+from loopkit.events.inputs import ToolAttemptFailed as ToolAttemptFailed
 from loopkit.events.inputs import ToolEndedLate as ToolEndedLate
 from loopkit.events.inputs import ToolFailed as ToolFailed
 from loopkit.events.inputs import ToolProgressed as ToolProgressed
@@ -65,6 +66,7 @@ AnyFact: TypeAlias = (
     | DecisionRefused
     | DecisionExpired
     | ToolProgressed
+    | ToolAttemptFailed
     | ToolReturned
     | ToolFailed
     | ToolAbandoned

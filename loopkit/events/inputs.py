@@ -189,6 +189,22 @@ class ToolProgressed(Input):
 
 
 @dataclass(frozen=True, slots=True)
+class ToolAttemptFailed(Input):
+    """A handler raised and is run again, as its tool was declared to be; the model does not hear of it.
+
+    Args:
+        attempt: which one failed, from 1; the last one's failure is the call's.
+        failure: what went wrong; a `TimeoutError` when the attempt took too long.
+        delay: seconds to wait before the next one.
+    """
+
+    call: str
+    attempt: int
+    failure: Failure
+    delay: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class ToolReturned(Input):
     """A handler gave its answer; `content` is the text that the model gets."""
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from loopkit.core.backoff import growing_wait
 from loopkit.errors import AgentBuildError, ProviderError
-
-_MOST_DOUBLINGS = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +47,7 @@ class RetryPolicy:
         """
         if attempt >= self.attempts or not isinstance(error, ProviderError) or not error.retryable:
             return None
-        exponential = min(self.longest_delay, self.base_delay * 2.0 ** min(attempt - 1, _MOST_DOUBLINGS))
-        wait = exponential * (0.5 + jitter() / 2)
+        wait = growing_wait(attempt, self.base_delay, self.longest_delay, jitter)
         if error.retry_after is not None:
             if error.retry_after > self.longest_delay:
                 return None

@@ -17,6 +17,7 @@ from loopkit.errors import AgentBuildError
 from loopkit.messages import JSON, JSONObject, Problem, SideEffect, ToolDefinition
 from loopkit.tools.checks import SchemaCheck
 from loopkit.tools.conversion import ConversionError, Converter, compile_conversion
+from loopkit.tools.retrying import ToolRetry
 from loopkit.tools.schema import arguments_schema
 from loopkit.tools.showing import json_path
 from loopkit.tools.signature import Signature, function_name, read_signature
@@ -36,12 +37,14 @@ class Tool:
         function: the function itself.
         is_async: calling it gives an awaitable.
         context_parameter: name of the parameter that gets the loop's context, or None.
+        retry: which of its failures are tried again, or None.
     """
 
     definition: ToolDefinition
     function: Callable[..., Any]
     is_async: bool
     context_parameter: str | None
+    retry: ToolRetry | None = None
     __name__: str
     __qualname__: str
 
@@ -82,6 +85,7 @@ class Tool:
         function = self.function.__get__(instance, owner)
         bound = Tool(function, self.definition, dataclasses.replace(self._signature, owner=None))
         bound._check = self._check
+        bound.retry = self.retry
         attributes = getattr(instance, "__dict__", None)
         if isinstance(attributes, dict) and self._attribute is not None:
             # found before the class's attribute from now on
@@ -147,6 +151,7 @@ def tool(
     side_effect: SideEffect | None = None,
     polling: bool = False,
     timeout: float | timedelta | None = None,
+    retry: ToolRetry | None = None,
 ) -> Callable[[Callable[P, R]], TypedTool[P, R]]: ...
 
 
@@ -159,6 +164,7 @@ def tool(
     side_effect: SideEffect | None = None,
     polling: bool = False,
     timeout: float | timedelta | None = None,
+    retry: ToolRetry | None = None,
 ) -> TypedTool[P, R] | Callable[[Callable[P, R]], TypedTool[P, R]]:
     """Make a tool of a function, sync or async; used bare or with keyword arguments.
 
@@ -171,7 +177,8 @@ def tool(
         description: words for the model; by default the docstring without its parameter entries.
         side_effect: what running it again would do: `read`, `idempotent` or `irreversible`.
         polling: repeats are normal while the result changes (spec/loop.md 6.5).
-        timeout: seconds, or a `timedelta`, that one call may take.
+        timeout: seconds, or a `timedelta`, that one attempt of a call may take.
+        retry: which exceptions are tried again, and how often; for tools that are declared `read` or `idempotent`.
 
     Raises:
         AgentBuildError: no tool can be made of the function; the message names the parameter.
@@ -188,6 +195,7 @@ def tool(
             side_effect=side_effect,
             polling=polling,
             timeout=timeout,
+            retry=retry,
         )
 
     return decorate if function is None else decorate(function)
@@ -202,6 +210,7 @@ def make_tool(
     side_effect: SideEffect | None = None,
     polling: bool = False,
     timeout: float | timedelta | None = None,
+    retry: ToolRetry | None = None,
 ) -> TypedTool[P, R]:
     """As `tool`, for a function that is at hand.
 
@@ -217,8 +226,11 @@ def make_tool(
         side_effect=_checked_side_effect(side_effect),
         polling=polling,
         timeout=seconds_of(timeout),
+        attempts=1 if retry is None else retry.attempts,
     )
-    return TypedTool(function, definition, signature)
+    made: TypedTool[P, R] = TypedTool(function, definition, signature)
+    made.retry = _checked_retry(definition, retry)
+    return made
 
 
 def _check_function(function: object) -> None:
@@ -250,6 +262,17 @@ def _checked_side_effect(side_effect: SideEffect | None) -> SideEffect | None:
     if side_effect is not None and side_effect not in _SIDE_EFFECTS:
         raise AgentBuildError(f"side_effect is one of {', '.join(_SIDE_EFFECTS)} or None, not {side_effect!r}")
     return side_effect
+
+
+def _checked_retry(definition: ToolDefinition, retry: ToolRetry | None) -> ToolRetry | None:
+    if retry is None or retry.attempts == 1:
+        return None
+    if definition.side_effect not in ("read", "idempotent") and not retry.any_side_effect:
+        raise AgentBuildError(
+            f"{definition.name} can't be run again as a matter of course: declare side_effect='read' or 'idempotent', "
+            "or say ToolRetry(any_side_effect=True)"
+        )
+    return retry
 
 
 def seconds_of(timeout: float | timedelta | None) -> float | None:

@@ -19,6 +19,7 @@ from loopkit.debugger.rows import (
     row_text,
     seconds_text,
     tokens_text,
+    tool_attempt_text,
     warning_text,
 )
 from loopkit.debugger.status import agents_text, definition_of
@@ -184,6 +185,7 @@ def _call_sections(call: CallNode, definition: ToolDefinition | None) -> Iterato
         yield Section("the model got", call.given or "(nothing)", code=True)
     if call.masked_in is not None:
         yield Section("left out", f"of requests from iteration {call.masked_in} on")
+    yield Section("failed attempts", "\n".join(map(tool_attempt_text, call.attempts)), "bad")
     yield Section("progress", "\n".join(map(progress_text, call.progress)), code=True)
     yield Section("refused decisions", "\n".join(call.refused_decisions), "bad")
     yield Section("the model says", call.iteration.message.text if call.iteration.message else "")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from loopkit import events as e
+from loopkit.debugger.nodes import RowKind
 from loopkit.debugger.report import iteration_data, iteration_report
-from loopkit.debugger.rows import call_state, progress_text
+from loopkit.debugger.rows import call_state, progress_text, row_text
 from tests.debugger.playbook import Playbook
 
 
@@ -49,3 +50,14 @@ def test_what_shows_a_call_in_full_shows_its_reports() -> None:
     assert "  progress: 1/2 · 50 % · a.txt" in list(iteration_report(call.iteration))
     (data,) = iteration_data(call.iteration)["calls"]
     assert data["progress"] == [{"text": "a.txt", "done": 1, "total": 2, "left_out": 0}]
+
+
+def test_failed_attempts_are_notes_and_stand_in_what_shows_the_call() -> None:
+    failed = e.ToolAttemptFailed("root/1.1", 1, e.Failure("OSError", "gone\x1b[2J"), 0.5)
+    timeline = running(failed).say(e.ROOT, e.ToolReturned("root/1.1", "ok")).timeline
+    (note,) = [row_text(row) for row in timeline.rows if row.kind is RowKind.NOTE]
+    assert note.detail == "1.1 attempt 1 failed, run again after 0.5 s: OSError: gone␛[2J"
+    call = timeline.calls["root/1.1"]
+    assert timeline.errors == 0
+    assert "  attempt 1 failed, run again after 0.5 s: OSError: gone␛[2J" in list(iteration_report(call.iteration))
+    assert iteration_data(call.iteration)["calls"][0]["failed_attempts"] == 1

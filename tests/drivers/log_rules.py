@@ -25,6 +25,7 @@ def check_log(events: Sequence[e.Event], *, whole: bool = True) -> dict[str, Loo
     _check_loops(events, whole=whole)
     _check_calls(events)
     _check_attempts(events)
+    _check_tool_attempts(events)
     for state in states.values():
         check_results_in_order(state.history)
     if whole:
@@ -130,6 +131,22 @@ def _check_attempts(events: Sequence[e.Event]) -> None:
         elif isinstance(event.fact, e.ModelAttemptFailed):
             assert event.fact.retry or not (event.fact.fallback or event.fact.delay), event
             failed[place] = event.fact
+
+
+def _check_tool_attempts(events: Sequence[e.Event]) -> None:
+    """Failed attempts of a call are numbered from 1 and stand between its start and its end."""
+    running: dict[str, int] = {}
+    for event in events:
+        match event.fact:
+            case e.ToolStarted(call):
+                running[call] = 0
+            case e.ToolAttemptFailed(call, attempt):
+                assert attempt == running[call] + 1, event
+                running[call] = attempt
+            case e.ToolProgressed(call):
+                assert call in running, event
+            case e.ToolReturned(call) | e.ToolFailed(call) | e.ToolAbandoned(call):
+                del running[call]
 
 
 def _check_usage(events: Sequence[e.Event]) -> None:

@@ -9,7 +9,16 @@ from typing import Any
 
 from loopkit.debugger.display import arguments_line, one_line
 from loopkit.debugger.nodes import CallNode, CallStatus
-from loopkit.debugger.rows import MARKS, call_state, count_text, outcome_text, progress_text, seconds_text, tokens_text
+from loopkit.debugger.rows import (
+    MARKS,
+    call_state,
+    count_text,
+    outcome_text,
+    progress_text,
+    seconds_text,
+    tokens_text,
+    tool_attempt_text,
+)
 from loopkit.messages import ToolDefinition
 from loopkit.outcomes import Approve, Deny, Modify, Respond
 from loopkit_tui.widgets.document import Facts, Item, Passage, Words
@@ -68,6 +77,8 @@ def describe_call(call: CallNode, path: str, folded: Folds) -> Iterator[Item]:
         state = outcome_text(child) if child.over else "running"
         words = f"  {state} · {count_text(len(child.iterations), 'iteration')} · {tokens_text(child.subtree_usage)}"
         yield Words((words, "plain"))
+    for failed in call.attempts:
+        yield Passage(f"✗ {tool_attempt_text(failed)}", indent=0, tone="bad")
     if call.progress:
         yield from title("on its way")
         shown = call.progress[-_MOST_REPORTS:]

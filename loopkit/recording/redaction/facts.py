@@ -215,6 +215,7 @@ _HIDERS: dict[type, Callable[[Redactor, Any], Any]] = {
     e.Decided: _decided,
     e.DecisionRefused: lambda redactor, fact: _changed(fact, reason=redactor.text(fact.reason)),
     e.ToolProgressed: lambda redactor, fact: _changed(fact, text=redactor.text(fact.text)),
+    e.ToolAttemptFailed: lambda redactor, fact: _changed(fact, failure=_failure(redactor, fact.failure)),
     e.ToolReturned: lambda redactor, fact: _changed(fact, content=redactor.text(fact.content)),
     e.ToolFailed: lambda redactor, fact: _changed(
         fact, failure=_failure(redactor, fact.failure), content=redactor.text(fact.content)

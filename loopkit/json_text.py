@@ -31,34 +31,25 @@ class JSONWriter:
     Attributes:
         quote: gives the text of a string.
         plain: gives the text of a value that holds no dataclasses; endless nesting raises RecursionError.
+        members: by class, what gives the members of the object that `encode` makes, each after a comma, no braces.
+        tagged_members: the same of the object that `encode_tagged` makes.
     """
 
     def __init__(self, *, ensure_ascii: bool, sort_keys: bool, allow_nan: bool, default: Callable[[Any], Any]) -> None:
         self._sorted = sort_keys
         self.quote: Writer = json_encoder.encode_basestring_ascii if ensure_ascii else json_encoder.encode_basestring
         self.plain = self._plain_writer(allow_nan, default)
-        self._writers: dict[type, Writer] = {}
-        self._tagging: dict[type, Writer] = {}
+        self.members = _ByClass(lambda cls: self._generated(cls, {}))
+        self.tagged_members = _ByClass(
+            lambda cls: self._generated(cls, {"type": [_adding(f',"type":{self.quote(cls.__name__)}')]})
+        )
 
     def text_of(self, value: object) -> str:
         """Return the text of an instance's object, as `encode` makes it."""
-        cls = type(value)
-        write = self._writers.get(cls)
-        if write is None:
-            write = self._writers[cls] = self._generated(cls, {})
-        return f"{{{write(value)[1:]}}}"
-
-    def tagged_members(self, value: object) -> str:
-        """Return the members of the object that `encode_tagged` makes, each after a comma, without the braces."""
-        cls = type(value)
-        write = self._tagging.get(cls)
-        if write is None:
-            tag = _adding(f',"type":{self.quote(cls.__name__)}')
-            write = self._tagging[cls] = self._generated(cls, {"type": [tag]})
-        return write(value)
+        return f"{{{self.members[type(value)](value)[1:]}}}"
 
     def _tagged_object(self, value: object) -> str:
-        return f"{{{self.tagged_members(value)[1:]}}}"
+        return f"{{{self.tagged_members[type(value)](value)[1:]}}}"
 
     # ── source ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -132,6 +123,18 @@ class JSONWriter:
         # `JSONEncoder.encode` makes one of these at every call, which takes as long as a short text itself
         chunks = make(None, default, self.quote, None, ":", ",", self._sorted, False, allow_nan)
         return lambda value: "".join(chunks(value, 0))
+
+
+class _ByClass(dict[type, Writer]):
+    """Writers, each made when it is first asked for."""
+
+    def __init__(self, make: Callable[[type], Writer]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, cls: type) -> Writer:
+        self[cls] = self._make(cls)
+        return self[cls]
 
 
 def _is_mapping(cls: object) -> bool:

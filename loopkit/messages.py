@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal, TypeAlias
 
+from loopkit.quick_init import quickly_made
+
 JSON: TypeAlias = Any
 JSONObject: TypeAlias = Mapping[str, Any]
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
@@ -63,6 +65,7 @@ class Image:
     url: str | None = None
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class ToolCall:
     """A model's wish to run a tool.
@@ -86,6 +89,7 @@ class ToolCall:
     duplicate_keys: tuple[str, ...] = ()
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class ToolResult:
     """What the model is told about one of its calls.
@@ -104,6 +108,7 @@ class ToolResult:
 Part: TypeAlias = Text | Reasoning | Refusal | Image | ToolCall | ToolResult
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Message:
     """One entry of a history; a `tool` message holds exactly one `ToolResult`."""
@@ -144,13 +149,14 @@ class Message:
 
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:
-        return tuple(part for part in self.parts if isinstance(part, ToolCall))
+        return tuple([part for part in self.parts if isinstance(part, ToolCall)])
 
     @property
     def tool_results(self) -> tuple[ToolResult, ...]:
         return tuple(part for part in self.parts if isinstance(part, ToolResult))
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Usage:
     """Tokens, added up with `+`; cached input counts as input too, reasoning as output too.
@@ -237,7 +243,7 @@ class ChatResponse:
 
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:
-        return tuple(part for part in self.parts if isinstance(part, ToolCall))
+        return tuple([part for part in self.parts if isinstance(part, ToolCall)])
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from loopkit.core.batch import (
     has_no_error_budget,
     last_user_message,
     outcomes,
+    results,
     with_batch_in_history,
 )
 from loopkit.core.config import LoopAction, LoopRules, next_processor
@@ -66,10 +67,10 @@ def start(path: str, fact: e.LoopStarted) -> LoopState:
     return state.changed(**_turn(state))
 
 
-def apply(state: LoopState, event: e.Event) -> LoopState:
-    """Return the state after an event of the same loop; facts that change nothing leave it as it is."""
-    handler = _HANDLERS.get(type(event.fact))
-    return state if handler is None else handler(state, event.fact)
+def apply(state: LoopState, fact: e.Fact) -> LoopState:
+    """Return the state after a fact of the same loop; facts that change nothing leave it as it is."""
+    handler = _HANDLERS.get(type(fact))
+    return state if handler is None else handler(state, fact)
 
 
 # ── turns and requests ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -321,8 +322,7 @@ def _batch_progressed(state: LoopState) -> LoopState:
     all_ended = state.phase is Phase.RUNNING and state.next_start >= len(state.calls) and not active
     if not all_ended or state.ending is not None or state.failure is not None:
         return state
-    results = tuple(result for call in state.calls if (result := call.result) is not None)
-    executed = sum(call.executed for call in state.calls)
+    executed = sum([call.executed for call in state.calls])
     failure = batch_failure(state) if has_no_error_budget(state) and failed_calls(state) else None
     return with_batch_in_history(
         state,
@@ -330,7 +330,7 @@ def _batch_progressed(state: LoopState) -> LoopState:
         watch=state.watch and state.watch.answered(outcomes(state)),
         consecutive_errors=consecutive_errors(state),
         tool_calls_executed=state.tool_calls_executed + executed,
-        last_tool_results=results,
+        last_tool_results=results(state),
         failure=failure,
     )
 

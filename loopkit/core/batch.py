@@ -10,7 +10,7 @@ from loopkit.core.detection import Outcome
 from loopkit.core.history import History, extend_by_message, extend_fingerprint, with_every_call_answered
 from loopkit.core.masking import kept_of_view, large_results
 from loopkit.core.state import CallState, LoopState
-from loopkit.messages import Message, Part, ToolCall
+from loopkit.messages import Message, Part, ToolCall, ToolResult
 from loopkit.outcomes import Approve, Deny, Modify
 
 
@@ -22,6 +22,11 @@ def consecutive_errors(state: LoopState) -> int:
         return 0
     all_denied = all(call.expired or isinstance(call.decision, Deny) for call in state.calls)
     return state.consecutive_errors if all_denied else 0
+
+
+def results(state: LoopState) -> tuple[ToolResult, ...]:
+    """Return the results there are of the calls of the response, in call order (spec/loop.md 3.14)."""
+    return tuple([result for call in state.calls if (result := call.result) is not None])
 
 
 def failed_calls(state: LoopState) -> list[CallState]:
@@ -61,10 +66,9 @@ def with_batch_in_history(state: LoopState, **changes: Any) -> LoopState:
     if response is None:
         messages: tuple[Message, ...] = state.pending_messages
     else:
-        changed = {call.key: call.call_as_run for call in state.calls if isinstance(call.decision, Modify)}
+        changed = [call for call in state.calls if isinstance(call.decision, Modify)]
         message = _with_calls_as_run(state, response.message) if changed else response.message
-        results = [Message.tool(result) for call in state.calls if (result := call.result) is not None]
-        messages = (message, *results, *state.pending_messages)
+        messages = (message, *[Message.tool(result) for result in results(state)], *state.pending_messages)
     queue = state.large_results if response is None else large_results(state, len(state.sendable) + 1)
     return appended(state, messages, large_results=queue, response=None, pending_messages=(), **changes)
 
@@ -94,8 +98,10 @@ def appended(state: LoopState, messages: tuple[Message, ...], **changes: Any) ->
 
 def last_user_message(messages: Sequence[Message], warnings: Sequence[Message] = (), before: str = "") -> str:
     """Return the words of the newest user message that is none of the injected warnings, or what they were before."""
-    said = (message for message in reversed(messages) if message.role == "user" and message not in warnings)
-    return next((message.text for message in said), before)
+    for message in reversed(messages):
+        if message.role == "user" and message not in warnings:
+            return message.text
+    return before
 
 
 def rebuilt(state: LoopState, messages: list[Message]) -> LoopState:

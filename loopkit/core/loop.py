@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from loopkit import events as e
-from loopkit.core import applying, deciding
+from loopkit.core.applying import apply, start
+from loopkit.core.deciding import decide, gates
 from loopkit.core.state import Effect, LoopState
 
 
@@ -31,19 +32,19 @@ class LoopCore:
     @classmethod
     def started(cls, path: str, fact: e.LoopStarted) -> LoopCore:
         """Return the machine of a loop that just began."""
-        return cls(applying.start(path, fact))
+        return cls(start(path, fact))
 
     def apply(self, event: e.Event) -> None:
         """Take in the next event of this loop."""
-        self.state = applying.apply(self.state, event)
+        self.state = apply(self.state, event.fact)
 
     def due(self) -> e.Derived | None:
         """Return the derived fact that must be appended next, or None."""
-        return deciding.decide(self.state)
+        return decide(self.state)
 
     def gates(self) -> tuple[str, ...]:
         """Return the gates before what is due, in passing order."""
-        return deciding.gates(self.state)
+        return gates(self.state)
 
     @property
     def wants(self) -> frozenset[Effect]:
@@ -66,6 +67,6 @@ def fold(events: Iterable[e.Event]) -> dict[str, LoopState]:
 def apply_to(states: dict[str, LoopState], event: e.Event) -> None:
     """Take one event into a run's states."""
     if isinstance(event.fact, e.LoopStarted):
-        states[event.loop] = applying.start(event.loop, event.fact)
+        states[event.loop] = start(event.loop, event.fact)
     elif event.loop in states:
-        states[event.loop] = applying.apply(states[event.loop], event)
+        states[event.loop] = apply(states[event.loop], event.fact)

@@ -14,6 +14,7 @@ from loopkit.core.masking import LargeResults
 from loopkit.events import Failure, LoopFailed, LoopFinished, LoopStarted, ModelReplied, StopAnswered
 from loopkit.messages import NO_USAGE, JSONObject, Message, Problem, ToolCall, ToolDefinition, ToolResult, Usage
 from loopkit.outcomes import LoopDetected, Modify, TerminationReason, ToolApproval
+from loopkit.quick_init import quickly_made
 
 
 class Phase(StrEnum):
@@ -39,6 +40,7 @@ class CallPhase(StrEnum):
     ENDED = "ended"
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class CallModel:
     """Effect: send the request of an iteration."""
@@ -61,6 +63,7 @@ class AskStopCondition:
     iteration: int
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class AskDecision:
     """Effect: get a decision on one version of a call."""
@@ -69,6 +72,7 @@ class AskDecision:
     version: int
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class RunTool:
     """Effect: run a call's handler."""

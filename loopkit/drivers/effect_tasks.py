@@ -53,13 +53,19 @@ class EffectTasks:
         """Start nothing for an effect: somebody will answer it on their own."""
         self._issued |= {effect}
 
-    def performed(self, effect: Effect) -> None:
-        """Leave an effect's task alone: it is done but for posting the outcome."""
-        self._scopes.pop(effect, None)
+    def performed(self, effect: Effect, *, inline: bool) -> None:
+        """Leave an effect's task alone: it is done but for posting the outcome.
 
-    def free_driving_task(self, free: bool) -> None:
-        """Say whether the driving task has nothing else to do."""
-        self._driving_task_is_free = free
+        Args:
+            inline: it is the driving task, which has nothing else to do now.
+        """
+        self._scopes.pop(effect, None)
+        if inline:
+            self._driving_task_is_free = True
+
+    def free_driving_task(self) -> None:
+        """Say that the driving task has nothing else to do."""
+        self._driving_task_is_free = True
 
     def follow(self) -> None:
         """Start what is wanted and was not started, cancel what runs and is not wanted any more."""

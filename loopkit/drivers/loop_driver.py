@@ -98,9 +98,7 @@ class LoopDriver:
             inline: it was performed by the task that drives, so the next effect may run in its place.
         """
         with self.run.lock:
-            self._tasks.performed(effect)
-            if inline:
-                self._tasks.free_driving_task(True)
+            self._tasks.performed(effect, inline=inline)
             return self.post(fact, effect)
 
     def expect_late_end(self) -> None:
@@ -280,7 +278,7 @@ class LoopDriver:
 
     async def _drive_effects(self) -> None:
         with self.run.lock:
-            self._tasks.free_driving_task(True)
+            self._tasks.free_driving_task()
             self.settle()
         while not self.finished:
             if self.run.broken is not None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from loopkit.events.fact import Derived, Failure
 from loopkit.messages import Usage
 from loopkit.outcomes import TerminationReason
+from loopkit.quick_init import quickly_made
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +15,7 @@ class IterationStarted(Derived):
     """A turn began; the envelope carries its number."""
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class ModelRequested(Derived):
     """The history was sent.
@@ -54,6 +56,7 @@ class RepetitionDetected(Derived):
     calls: tuple[str, ...] = field(default=(), compare=False)
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class DecisionRequested(Derived):
     """A call waits for a decision; its arguments stand in the response."""
@@ -63,6 +66,7 @@ class DecisionRequested(Derived):
     name: str
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class ToolStarted(Derived):
     """A handler was started with the arguments that were decided on."""

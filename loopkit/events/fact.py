@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from loopkit.messages import Problem
+from loopkit.quick_init import quickly_made
 
 ROOT = "root"
 
@@ -76,6 +77,7 @@ class Unrecognised(Fact):
     data: Mapping[str, Any]
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Event:
     """A fact in its place.

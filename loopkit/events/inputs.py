@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from loopkit.events.fact import NO_PROBLEMS, CallVerdict, Failure, Input
 from loopkit.messages import JSONObject, Message, StopReason, ToolDefinition, Usage
 from loopkit.outcomes import ToolApproval
+from loopkit.quick_init import quickly_made
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,7 @@ class ModelAttemptFailed(Input):
     unreported: bool = False
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class ModelReplied(Input):
     """A model's whole answer.
@@ -133,6 +135,7 @@ class CallbackFailed(Input):
     failure: Failure
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Decided(Input):
     """Somebody decided on a call.
@@ -188,6 +191,7 @@ class ToolProgressed(Input):
     left_out: int = 0
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class ToolAttemptFailed(Input):
     """A handler raised and is run again, as its tool was declared to be; the model does not hear of it.

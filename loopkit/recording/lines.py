@@ -20,10 +20,6 @@ def _plain(value: object) -> object:
     raise TypeError(f"{type(value).__name__} is not JSON")
 
 
-_UTF8 = JSONWriter(ensure_ascii=False, sort_keys=False, allow_nan=False, default=_plain)
-_ESCAPED = JSONWriter(ensure_ascii=True, sort_keys=False, allow_nan=False, default=_plain)
-
-
 def event_line(event: Event) -> bytes:
     """Return an event's line, its `\\n` included.
 
@@ -45,17 +41,27 @@ def event_line(event: Event) -> bytes:
 
 
 def _text(event: Event, writer: JSONWriter) -> str:
-    fact, plain = event.fact, writer.plain
-    if isinstance(fact, Unrecognised):
-        members = f',"type":{plain(fact.type_name)}'
-        if fact.data:
-            members += f",{plain(dict(_boxed(fact.data)))[1:-1]}"
-    else:
-        members = writer.tagged_members(fact)
+    fact = event.fact
+    members = writer.tagged_members[type(fact)](fact)
     if not abs(event.t) <= _LONGEST:
         raise ValueError("its time is not a number of seconds")
     loop = writer.quote(event.loop)
     return f'{{"seq":{event.seq},"t":{event.t},"loop":{loop},"iteration":{event.iteration}{members}}}\n'
+
+
+def _writer(*, ensure_ascii: bool) -> JSONWriter:
+    writer = JSONWriter(ensure_ascii=ensure_ascii, sort_keys=False, allow_nan=False, default=_plain)
+
+    def raw_members(fact: Unrecognised) -> str:
+        members = f',"type":{writer.plain(fact.type_name)}'
+        return f"{members},{writer.plain(dict(_boxed(fact.data)))[1:-1]}" if fact.data else members
+
+    writer.tagged_members[Unrecognised] = raw_members
+    return writer
+
+
+_UTF8 = _writer(ensure_ascii=False)
+_ESCAPED = _writer(ensure_ascii=True)
 
 
 def read_event(line: bytes, *, lenient: bool = False, upgrade: Change = unchanged) -> Event:

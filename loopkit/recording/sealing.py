@@ -18,7 +18,7 @@ def sealed(line: bytes) -> bytes:
         line: a JSON object that has keys, with its `\n`.
     """
     body = line[:-2]
-    return b'%b,"crc":"%08x"}\n' % (body, crc32(body))
+    return body + b',"crc":"%08x"}\n' % crc32(body)
 
 
 def opened(line: bytes) -> tuple[bytes, bool]:

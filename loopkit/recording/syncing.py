@@ -68,10 +68,13 @@ class DiskSync:
                 self._waiting.append(when_known)
             self._notify()
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether there is a failure to take; asked before every event, so without the lock."""
+        return self._failure is not None
+
     def take_failure(self) -> OSError | None:
         """Return why the last sync failed, once; what was to be synced is then asked for anew."""
-        if self._failure is None:
-            return None  # asked before every event: without the lock, which a moment later would say no more
         with self._changed:
             failure, self._failure = self._failure, None
             return failure

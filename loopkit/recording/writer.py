@@ -132,11 +132,13 @@ class Recorder:
         with self._guard:
             if event.seq != self.last_seq + 1:
                 raise ValueError(f"event {event.seq} can't follow event {self.last_seq}")
-            self._refuse_after_failed_sync()
+            sync = self._sync
+            if sync is not None and sync.has_failed:
+                self._refuse_after_failed_sync()
             self._write(line)
             self.last_seq = event.seq
-            if self._sync is not None and isinstance(event.fact, _ENDS_OF_ITERATIONS):
-                self._sync.request(self.size)
+            if sync is not None and isinstance(event.fact, _ENDS_OF_ITERATIONS):
+                sync.request(self.size)
 
     def on_disk(self, when_known: Callable[[], None]) -> bool:
         """Say whether what was recorded may be acted on; always so unless `durability` is `event`.

@@ -15,6 +15,7 @@ import anyio
 
 from loopkit import ChatResponse, Recorder, ToolCall, ToolLoopConfig, Usage, tool, tool_loop
 from loopkit.providers.protocol import ChatRequest, Emit
+from loopkit.recording.redaction.settings import Redaction
 from loopkit.tools.registry import ToolRegistry
 
 RESULT = "x" * 200
@@ -58,13 +59,20 @@ class Measured:
     size: float
 
 
-def measure_loop(turns: int, path: Path, *, recorded: bool = True, threaded: bool = False) -> Measured:
-    """Run the loop once."""
+def measure_loop(
+    turns: int, path: Path, *, recorded: bool = True, threaded: bool = False, redaction: Redaction | None = None
+) -> Measured:
+    """Run the loop once.
+
+    Args:
+        threaded: the tool is synchronous, so each call hops to a worker thread.
+        redaction: off unless given, since the floor hides nothing either.
+    """
     path.unlink(missing_ok=True)
     handler: Any = lookup_in_thread if threaded else lookup
     registry = ToolRegistry([handler])
     config = ToolLoopConfig(max_iterations=turns + 1)
-    recorder = Recorder(path) if recorded else None
+    recorder = Recorder(path, redaction=redaction) if recorded else None
 
     def run() -> None:
         anyio.run(tool_loop, AsksForCalls(turns, handler.name), registry, "go", config, None, recorder)

@@ -10,7 +10,10 @@ from typing import Any
 
 from loopkit.errors import ImportFormatError
 from loopkit.events import Fact, LoopStarted, MessagesInjected, ModelReplied
-from loopkit.importers import claude_code, codex, gemini_cli, openai_chat
+from loopkit.importers import anthropic_messages, claude_code, codex, gemini_cli, openai_chat
+from loopkit.importers.anthropic_sessions import captured_event
+from loopkit.importers.anthropic_stream import is_piece
+from loopkit.importers.blocks import as_text
 from loopkit.importers.session import ForeignSession
 from loopkit.importers.source import Source, Value
 
@@ -119,7 +122,9 @@ def codex_score(sample: list[Any]) -> int:
     """Count Codex's envelopes; older builds are known by their first record, which has an id and a time but no type."""
     records = [record for record in sample if isinstance(record, dict)]
     envelopes = sum(
-        "timestamp" in record and isinstance(record.get("payload"), dict) and record.get("type") in _CODEX_ENVELOPES
+        "timestamp" in record
+        and isinstance(record.get("payload"), dict)
+        and as_text(record.get("type")) in _CODEX_ENVELOPES
         for record in records
     )
     return envelopes or (SAMPLE_RECORDS if records and _is_old_codex(records) else 0)
@@ -128,6 +133,19 @@ def codex_score(sample: list[Any]) -> int:
 def gemini_cli_score(sample: list[Any]) -> int:
     """Know Gemini CLI by what it says of a session first."""
     return SAMPLE_RECORDS if any(gemini_cli.is_session(record) for record in sample) else 0
+
+
+def anthropic_messages_score(sample: list[Any]) -> int:
+    """Know Anthropic's messages by their blocks, alone, in a request or in a stream; plain words are nobody's."""
+    for item in sample:
+        inner = item.get("messages") if isinstance(item, dict) and not _is_other_document(item) else None
+        messages = inner if isinstance(inner, list) else [item]
+        if any(anthropic_messages.has_blocks(message) for message in messages):
+            return SAMPLE_RECORDS - 1
+        is_response = isinstance(item, dict) and item.get("type") == "message" and anthropic_messages.is_message(item)
+        if is_response or captured_event(item) is not None or (is_piece(item) and item["type"] != "ping"):
+            return SAMPLE_RECORDS - 1
+    return 0
 
 
 def openai_chat_score(sample: list[Any]) -> int:
@@ -149,6 +167,7 @@ def openai_chat_score(sample: list[Any]) -> int:
 FORMATS = (
     Format(claude_code.NAME, "Claude Code sessions", claude_code_score, claude_code.read),
     Format(codex.NAME, "Codex sessions", codex_score, codex.read),
+    Format(anthropic_messages.NAME, "Anthropic messages", anthropic_messages_score, anthropic_messages.read),
     Format(gemini_cli.NAME, "Gemini CLI sessions", gemini_cli_score, gemini_cli.read),
     Format(openai_chat.NAME, "OpenAI chat dumps", openai_chat_score, openai_chat.read),
 )

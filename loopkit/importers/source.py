@@ -136,12 +136,12 @@ class Source:
     def is_lines(self) -> bool:
         """Whether the file holds one JSON value a line (formats.md §0.2)."""
         start = self.data.lstrip()
-        if start[:1] == b"[":
-            return False
         first, _, rest = start.partition(b"\n")
+        if start[:1] == b"[" and not rest.lstrip().startswith(b"["):
+            return False
         if decode_value(self._text(first).strip(_BLANK)) is not None:
             return bool(rest.strip()) or start[:1] != b"{"
-        return self.document is None
+        return start[:1] != b"[" and self.document is None
 
     def lines(self) -> Iterator[Found]:
         """Yield what stands in each line, in order; a line may hold several values, or none that can be read."""

@@ -56,7 +56,9 @@ def test_figures_are_those_of_the_sources(name: str, iterations: int, calls: int
 def test_every_file_is_read_or_refused_in_one_line(name: str) -> None:
     assert ROOT is not None
     session = read_or_refuse(ROOT / name)
-    assert session is not None or not name.startswith(("claude-code/", "codex/", "gemini-cli/", "openai-chat/"))
+    assert session is not None or not name.startswith(
+        ("anthropic-messages/", "claude-code/", "codex/", "gemini-cli/", "openai-chat/")
+    )
 
 
 @pytest.mark.parametrize("name", [name for name, *_ in _figures()])

@@ -14,6 +14,9 @@ from hypothesis import strategies as st
 from loopkit import events as e
 from tests.importers.claude_lines import Lines, answer_message, call, read, read_or_refuse, text
 from tests.importers.codex_lines import Rollout, command
+from tests.importers.test_anthropic_messages import as_lines as anthropic_lines
+from tests.importers.test_anthropic_messages import captured, event, pieces
+from tests.importers.test_anthropic_messages import conversation as conversation_in_blocks
 from tests.importers.test_gemini_cli import as_lines, conversation
 
 
@@ -51,7 +54,12 @@ def _gemini_bytes() -> bytes:
     return as_lines(*conversation()).encode()
 
 
-FILES = [_claude_bytes(), _chat_bytes(), _codex_bytes(), _gemini_bytes()]
+def _anthropic_bytes() -> bytes:
+    call = event("agent.mcp_tool_use", id="t1", mcp_server_name="web", name="search", input={"q": 1})
+    return (anthropic_lines(*conversation_in_blocks(), *pieces()) + captured(call)).encode()
+
+
+FILES = [_claude_bytes(), _chat_bytes(), _codex_bytes(), _gemini_bytes(), _anthropic_bytes()]
 QUICK = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
@@ -100,6 +108,11 @@ KEYS = st.sampled_from(
         "sessionId",
         "traj",
         "reward",
+        "messages",
+        "system",
+        "index",
+        "content_block",
+        "delta",
         "toolCalls",
         "thoughts",
         "tokens",
@@ -127,6 +140,10 @@ WORDS = st.sampled_from(
         "image",
         "tool",
         "system",
+        "message_start",
+        "content_block_start",
+        "content_block_delta",
+        "input_json_delta",
         "gemini",
         "response_item",
         "event_msg",
@@ -149,18 +166,25 @@ ANYTHING = st.recursive(
 
 @QUICK
 @given(
-    values=st.lists(ANYTHING, max_size=5), name=st.sampled_from(["claude-code", "codex", "gemini-cli", "openai-chat"])
+    values=st.lists(ANYTHING, max_size=5),
+    name=st.sampled_from(["anthropic-messages", "claude-code", "codex", "gemini-cli", "openai-chat"]),
 )
 def test_values_of_any_shape(tmp_path: Path, values: list[Any], name: str) -> None:
     text_lines = "\n".join(json.dumps(value) for value in values).encode()
-    _reads_or_refuses(tmp_path / "f", text_lines, name)
-    _reads_or_refuses(tmp_path / "f", json.dumps(values).encode(), name)
+    for format_name in (name, None):
+        _reads_or_refuses(tmp_path / "f", text_lines, format_name)
+        _reads_or_refuses(tmp_path / "f", json.dumps(values).encode(), format_name)
 
 
 @QUICK
 @given(
     data=st.sampled_from(
-        [(_claude_bytes(), "claude-code"), (_codex_bytes(), "codex"), (_gemini_bytes(), "gemini-cli")]
+        [
+            (_claude_bytes(), "claude-code"),
+            (_codex_bytes(), "codex"),
+            (_gemini_bytes(), "gemini-cli"),
+            (anthropic_lines(*pieces()).encode(), "anthropic-messages"),
+        ]
     ),
     changes=st.lists(st.tuples(st.integers(0, 3), KEYS, ANYTHING), max_size=4),
 )

@@ -65,7 +65,7 @@ def test_windows_line_ends_and_blank_lines_are_fine(tmp_path: Path) -> None:
         (b'{"type": "session_meta", "payload": {}}\n{"type": "x"}', "lines of JSON of type 'session_meta'"),
         (b'{"sessionId": "1", "type": "user", "messages": []}', "the keys 'sessionId', 'type'"),
         (b'{"trajectory": [], "history": [{"role": "assistant", "content": ""}]}', "'trajectory'"),
-        (b'[{"role": "assistant", "content": [{"type": "tool_use", "id": "1"}]}]', "a JSON document"),
+        (b'[{"role": "user", "content": [{"type": "text", "text": "1"}]}]', "a JSON document"),
         (b'{"\\u001b[31m\\u202e": 1}', r"'\x1b[31m\u202e'"),
     ],
 )
@@ -79,7 +79,7 @@ def test_refusal_names_what_is_supported(tmp_path: Path) -> None:
     path = tmp_path / "f"
     path.write_text("{}")
     assert (
-        "Claude Code sessions (claude-code), Codex sessions (codex), Gemini CLI sessions (gemini-cli) and OpenAI chat"
+        "Codex sessions (codex), Anthropic messages (anthropic-messages), Gemini CLI sessions (gemini-cli) and OpenAI chat"
         in _refusal(path)
     )
     assert "'nonsense' is no format" in _refusal(path, "nonsense")

@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from loopkit import events as e
 from loopkit.core.batch import (
     appended,
     batch_failure,
+    calls_of_answer,
     consecutive_errors,
     failed_calls,
     has_no_error_budget,
     last_user_message,
     outcomes,
+    past_asked,
     results,
     with_batch_in_history,
 )
 from loopkit.core.config import LoopAction, LoopRules, next_processor
 from loopkit.core.detection import Watch, warning_for_model
-from loopkit.core.editing import history_edited, messages_injected
+from loopkit.core.editing import (
+    agent_changed,
+    answer_edited,
+    history_edited,
+    messages_injected,
+    reopened,
+    result_edited,
+)
 from loopkit.core.history import History, extend_by_message, extend_fingerprint, with_every_call_answered
 from loopkit.core.masking import settled
 from loopkit.core.state import (
@@ -38,7 +46,7 @@ from loopkit.core.state import (
     place_of,
 )
 from loopkit.encoding import encode
-from loopkit.messages import UNREPORTED_USAGE, Message, Problem, StopReason, ToolCall
+from loopkit.messages import UNREPORTED_USAGE, Message
 from loopkit.outcomes import Cancelled, LoopDetected, Modify, Timeout
 
 NO_EFFECTS: frozenset[Any] = frozenset()
@@ -139,14 +147,7 @@ def _attempt_failed(state: LoopState, fact: e.ModelAttemptFailed) -> LoopState:
 
 
 def _model_replied(state: LoopState, fact: e.ModelReplied) -> LoopState:
-    calls = fact.message.tool_calls
-    states = []
-    for position, call in enumerate(calls, 1):
-        cut_off = call.cut_off or (fact.stop_reason is StopReason.MAX_TOKENS and position == len(calls))
-        verdict = fact.verdicts[position - 1] if position <= len(fact.verdicts) else e.CallVerdict()
-        key = e.call_key(state.path, state.iteration, position)
-        problems = (*_unusable(call), *verdict.problems)
-        states.append(CallState(key, replace(call, cut_off=True) if cut_off else call, problems))
+    calls = calls_of_answer(state, fact.message, fact)
     watch = state.watch
     if calls and watch is not None:
         watch = watch.asked(state.path, state.iteration, fact.message)
@@ -154,19 +155,13 @@ def _model_replied(state: LoopState, fact: e.ModelReplied) -> LoopState:
         phase=Phase.RESPONDED,
         response=fact,
         last_reply=fact,
-        calls=tuple(states),
-        undecided=len(states),
+        calls=calls,
+        undecided=len(calls),
         usage=state.usage + (UNREPORTED_USAGE if fact.usage is None else fact.usage),
         watch=watch,
         detected=None,
         wants=frozenset({AskStopCondition(state.iteration)}) if state.rules.has_stop_condition else NO_EFFECTS,
     )
-
-
-def _unusable(call: ToolCall) -> tuple[Problem, ...]:
-    if call.problem is not None:
-        return (Problem("$", call.problem),)
-    return () if call.raw_arguments is None else (Problem("$", "the arguments are not a JSON object"),)
 
 
 def _model_interrupted(state: LoopState, fact: e.ModelInterrupted) -> LoopState:
@@ -209,7 +204,8 @@ def _call(state: LoopState, key: str) -> CallState:
 def _decision_requested(state: LoopState, fact: e.DecisionRequested) -> LoopState:
     call = _call(state, fact.call).changed(phase=CallPhase.REQUESTED, version=fact.version)
     wants = state.wants | {AskDecision(fact.call, fact.version)}
-    return state.with_call(call, requested=state.requested + 1, phase=Phase.DECIDING, wants=wants)
+    requested = past_asked(state.calls, state.requested + 1)
+    return state.with_call(call, requested=requested, phase=Phase.DECIDING, wants=wants)
 
 
 def _decided(state: LoopState, fact: e.Decided) -> LoopState:
@@ -240,7 +236,7 @@ def _tool_skipped(state: LoopState, fact: e.ToolSkipped) -> LoopState:
     undecided = call.phase is CallPhase.RECEIVED
     call = call.changed(phase=CallPhase.ENDED, content=fact.content, is_error=fact.is_error)
     if undecided:
-        counters = {"requested": state.requested + 1, "undecided": state.undecided - 1}
+        counters = {"requested": past_asked(state.calls, state.requested + 1), "undecided": state.undecided - 1}
         state = state.with_call(call, phase=Phase.DECIDING, **counters)
         return _batch_progressed(state.changed(**_run_if_all_decided(state, state.undecided)))
     return _batch_progressed(state.with_call(call, next_start=_after(state, call)))
@@ -377,6 +373,10 @@ _HANDLERS: dict[type, Callable[[LoopState, Any], LoopState]] = {
     e.ResultProcessed: _result_processed,
     e.MessagesInjected: messages_injected,
     e.HistoryEdited: history_edited,
+    e.AgentChanged: agent_changed,
+    e.AnswerEdited: answer_edited,
+    e.ResultEdited: result_edited,
+    e.Reopened: reopened,
     e.Paused: _paused,
     e.Resumed: _resumed,
     e.StopCommanded: _stop_commanded,

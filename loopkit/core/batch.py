@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from loopkit import events as e
 from loopkit.core.detection import Outcome
 from loopkit.core.history import History, extend_by_message, extend_fingerprint, with_every_call_answered
 from loopkit.core.masking import kept_of_view, large_results
-from loopkit.core.state import CallState, LoopState
-from loopkit.messages import Message, Part, ToolCall, ToolResult
+from loopkit.core.state import CallPhase, CallState, LoopState
+from loopkit.messages import Message, Part, Problem, StopReason, ToolCall, ToolResult
 from loopkit.outcomes import Approve, Deny, Modify
 
 
@@ -58,6 +59,36 @@ def _failed(state: LoopState, call: CallState) -> bool | None:
         return call.failed
     let_run = isinstance(call.decision, (Approve, Modify)) and call.call.name in state.tools
     return True if let_run and call.problems else None
+
+
+def calls_of_answer(state: LoopState, message: Message, answer: e.ModelReplied) -> tuple[CallState, ...]:
+    """Return the calls of an answer as they stand when it came, those that were cut off marked (spec/loop.md 3.9).
+
+    Args:
+        answer: whose verdicts and stop reason they are.
+    """
+    calls = message.tool_calls
+    states = []
+    for position, call in enumerate(calls, 1):
+        cut_off = call.cut_off or (answer.stop_reason is StopReason.MAX_TOKENS and position == len(calls))
+        verdict = answer.verdicts[position - 1] if position <= len(answer.verdicts) else e.CallVerdict()
+        key = e.call_key(state.path, state.iteration, position)
+        problems = (*_unusable(call), *verdict.problems)
+        states.append(CallState(key, replace(call, cut_off=True) if cut_off else call, problems))
+    return tuple(states)
+
+
+def past_asked(calls: Sequence[CallState], place: int) -> int:
+    """Return the next place from which a call's decision is still to be asked for."""
+    while place < len(calls) and calls[place].phase is not CallPhase.RECEIVED:
+        place += 1
+    return place
+
+
+def _unusable(call: ToolCall) -> tuple[Problem, ...]:
+    if call.problem is not None:
+        return (Problem("$", call.problem),)
+    return () if call.raw_arguments is None else (Problem("$", "the arguments are not a JSON object"),)
 
 
 def with_batch_in_history(state: LoopState, **changes: Any) -> LoopState:

@@ -15,11 +15,12 @@ from loopkit.events import (
     LoopStarted,
     ModelAttemptFailed,
     RepetitionDetected,
+    ResultEdited,
     ResultProcessed,
     ToolAttemptFailed,
     ToolProgressed,
 )
-from loopkit.messages import NO_USAGE, JSONObject, Message, Problem, StopReason, Usage
+from loopkit.messages import NO_USAGE, JSONObject, Message, Problem, StopReason, ToolCall, Usage
 from loopkit.outcomes import TerminationReason, ToolApproval
 
 
@@ -61,6 +62,7 @@ class CallNode:
         attempts: failures after which the handler was run again.
         content: the result as the tool gave it, or None so far; `given` is what the model got.
         rewrites: what callbacks made of it, in order.
+        edited_result: what a person or a fork made of it, or None.
         masked_in: the iteration from which on requests leave the result out, or None.
         requested_at, decided_at, started_at, ended_at: seconds since the run started, or None.
     """
@@ -85,6 +87,7 @@ class CallNode:
     content: str | None = None
     is_error: bool = False
     rewrites: list[ResultProcessed] = field(default_factory=list)
+    edited_result: ResultEdited | None = None
     masked_in: int | None = None
     failure: Failure | None = None
     cause: str | None = None
@@ -95,6 +98,14 @@ class CallNode:
     ended_at: float | None = None
     children: list[LoopNode] = field(default_factory=list)
 
+    def ask(self, call: ToolCall, problems: tuple[Problem, ...]) -> None:
+        """Take over what an answer asks for."""
+        self.name = call.name
+        self.provider_id = call.id
+        self.arguments = call.arguments
+        self.raw_arguments = call.raw_arguments
+        self.problems = problems if call.problem is None else (Problem("$", call.problem), *problems)
+
     @property
     def effective_arguments(self) -> JSONObject:
         """What ran, or would run."""
@@ -103,6 +114,8 @@ class CallNode:
     @property
     def given(self) -> str | None:
         """The text that the model got in its next request, or None so far."""
+        if self.edited_result is not None:
+            return self.edited_result.content
         return next((fact.content for fact in reversed(self.rewrites) if fact.content is not None), self.content)
 
     @property
@@ -131,6 +144,7 @@ class IterationNode:
     Args:
         number: 1-based.
         message: the model's answer, a partial one when `interrupted`, or None so far.
+        original: what the model said, where somebody put `message` in its place.
         usage: tokens of the answer, or None when unknown.
         attempts: the requests that failed.
         retry_at: seconds since the run started at which the next attempt is made, or None when none failed yet.
@@ -145,6 +159,7 @@ class IterationNode:
     message_count: int | None = None
     fingerprint: str | None = None
     message: Message | None = None
+    original: Message | None = None
     usage: Usage | None = None
     stop_reason: StopReason | None = None
     raw_stop_reason: str | None = None

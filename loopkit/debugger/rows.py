@@ -335,15 +335,28 @@ def _note(row: Row) -> RowText:
         case e.ResultsMasked(calls):
             ids = ", ".join(call.rpartition("/")[2] for call in calls)
             words = f"left out of requests from here on: {count_text(len(calls), 'older result')} ({ids})"
-        case e.HistoryEdited(start, stop, _, by):
-            words = f"messages {start}-{stop} edited by {by}"
-        case e.Reopened(by):
-            words = f"taken up again by {by}"
+        case e.HistoryEdited() | e.AgentChanged() | e.AnswerEdited() | e.ResultEdited() | e.Reopened():
+            words = _edit_text(fact)
         case e.Unrecognised(type_name, data):
             words = f"{type_name} {arguments_line(data)}"
         case _:
             words = f"{row.event.type} {arguments_line(encode(fact))}"
     return RowText(row.loop.level, "", "·", "note", one_line(words), "", "", tone)
+
+
+def _edit_text(fact: e.HistoryEdited | e.AgentChanged | e.AnswerEdited | e.ResultEdited | e.Reopened) -> str:
+    match fact:
+        case e.HistoryEdited(start, stop):
+            what = f"messages {start}-{stop} edited"
+        case e.AgentChanged(agent):
+            what = f"goes on as {agent}, which is another agent or another version of it: changed"
+        case e.AnswerEdited():
+            what = "the answer edited, what the model said is kept"
+        case e.ResultEdited(call):
+            what = f"the result of {call.rpartition('/')[2]} edited"
+        case e.Reopened():
+            what = "taken up again"
+    return f"{what} by {fact.by}"
 
 
 def _outcome(row: Row) -> RowText:

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from loopkit import events as e
+from loopkit.debugger import rewriting
 from loopkit.debugger.nodes import FINAL_STATUSES, CallNode, CallStatus, IterationNode, LoopNode, Row, RowKind
 from loopkit.debugger.row_order import RowOrder
-from loopkit.messages import NO_USAGE, UNREPORTED_USAGE, Message, Problem, Usage
+from loopkit.messages import NO_USAGE, UNREPORTED_USAGE, Message, Usage
 from loopkit.outcomes import Modify
 
 _SKIP_STATUS = {
@@ -69,9 +70,9 @@ class Timeline:
                 handler(self, event, event.fact)
             except KeyError:
                 # the call that it belongs to stood in a missing part (spec/faults.md j4)
-                self._note(event)
+                self.note(event)
         elif isinstance(event.fact, e.Unrecognised):
-            self._note(event)
+            self.note(event)
         waits = bool(self.waiting or self._paused)
         if waits and self._waiting_since is None:
             self._waiting_since = self.t
@@ -132,22 +133,22 @@ class Timeline:
         self._order.put(Row(RowKind.ITERATION, event.seq, loop, iteration))
 
     def _model_requested(self, event: e.Event, fact: e.ModelRequested) -> None:
-        iteration = self._iteration(event)
+        iteration = self.iteration_at(event)
         if iteration.requested_at is None:
             iteration.requested_at = event.t
         iteration.message_count = fact.message_count
         iteration.fingerprint = fact.fingerprint
 
     def _attempt_failed(self, event: e.Event, fact: e.ModelAttemptFailed) -> None:
-        iteration = self._iteration(event)
+        iteration = self.iteration_at(event)
         iteration.attempts.append(fact)
         iteration.retry_at = event.t + fact.delay if fact.retry else None
         if fact.unreported:
             self._spend(iteration.loop, UNREPORTED_USAGE)
-        self._note(event)
+        self.note(event)
 
     def _model_replied(self, event: e.Event, fact: e.ModelReplied) -> None:
-        iteration = self._iteration(event)
+        iteration = self.iteration_at(event)
         iteration.replied_at = event.t
         iteration.message = fact.message
         iteration.usage = fact.usage
@@ -157,33 +158,31 @@ class Timeline:
         iteration.request_id = fact.request_id
         loop = iteration.loop
         self._spend(loop, UNREPORTED_USAGE if fact.usage is None else fact.usage)
-        for position, call in enumerate(fact.message.tool_calls, 1):
+        self.put_calls(event, iteration, fact.message, fact.verdicts)
+
+    def put_calls(
+        self, event: e.Event, iteration: IterationNode, message: Message, verdicts: tuple[e.CallVerdict, ...]
+    ) -> None:
+        """Put the calls of an answer behind it; calls that are there already become those of a later answer."""
+        for position, call in enumerate(message.tool_calls, 1):
             key = e.call_key(event.loop, event.iteration, position)
-            verdict = fact.verdicts[position - 1] if position <= len(fact.verdicts) else e.CallVerdict()
-            node = CallNode(
-                key,
-                loop,
-                iteration,
-                position,
-                call.name,
-                call.id,
-                call.arguments,
-                call.raw_arguments,
-                verdict.problems if call.problem is None else (Problem("$", call.problem), *verdict.problems),
-            )
-            iteration.calls.append(node)
-            self.calls[key] = node
-            self._order.put(Row(RowKind.CALL, event.seq, loop, iteration, node))
+            verdict = verdicts[position - 1] if position <= len(verdicts) else e.CallVerdict()
+            node = self.calls.get(key)
+            if node is None:
+                node = self.calls[key] = CallNode(key, iteration.loop, iteration, position, call.name, call.id, {})
+                iteration.calls.append(node)
+                self._order.put(Row(RowKind.CALL, event.seq, iteration.loop, iteration, node))
+            node.ask(call, verdict.problems)
 
     def _model_interrupted(self, event: e.Event, fact: e.ModelInterrupted) -> None:
-        iteration = self._iteration(event)
+        iteration = self.iteration_at(event)
         iteration.replied_at = event.t
         iteration.message = fact.message
         iteration.interrupted = fact.cause
         self._spend(iteration.loop, UNREPORTED_USAGE)
 
     def _repetition(self, event: e.Event, fact: e.RepetitionDetected) -> None:
-        iteration = self._iteration(event)
+        iteration = self.iteration_at(event)
         iteration.warnings.append(fact)
         self.warnings += 1
         self._order.put(Row(RowKind.WARNING, event.seq, iteration.loop, iteration, warning=fact))
@@ -253,17 +252,6 @@ class Timeline:
     def _tool_ended_late(self, event: e.Event, fact: e.ToolEndedLate) -> None:
         self.calls[fact.call].ended_late = fact.outcome
 
-    def _result_processed(self, event: e.Event, fact: e.ResultProcessed) -> None:
-        self.calls[fact.call].rewrites.append(fact)
-        if fact.failure is not None:
-            self._note(event)
-
-    def _results_masked(self, event: e.Event, fact: e.ResultsMasked) -> None:
-        for key in fact.calls:
-            if (call := self.calls.get(key)) is not None:
-                call.masked_in = event.iteration
-        self._note(event)
-
     def _injected(self, event: e.Event, fact: e.MessagesInjected) -> None:
         loop = self._loop(event)
         loop.injected.extend(fact.messages)
@@ -279,7 +267,7 @@ class Timeline:
         self._paused.pop(event.loop, None)
 
     def _noted(self, event: e.Event, fact: e.Fact) -> None:
-        self._note(event)
+        self.note(event)
 
     def _finished(self, event: e.Event, fact: e.LoopFinished) -> None:
         self._end_loop(event).reason = fact.reason
@@ -298,7 +286,8 @@ class Timeline:
             loop = self.loops[event.loop]
         return loop
 
-    def _iteration(self, event: e.Event) -> IterationNode:
+    def iteration_at(self, event: e.Event) -> IterationNode:
+        """Return the iteration that an event belongs to."""
         loop = self._loop(event)
         for iteration in reversed(loop.iterations):
             if iteration.number == event.iteration:
@@ -343,7 +332,8 @@ class Timeline:
                 call.status = CallStatus.UNANSWERED
                 self.waiting.pop(call.id, None)
 
-    def _note(self, event: e.Event) -> None:
+    def note(self, event: e.Event) -> None:
+        """Give an event a line of its own."""
         loop = self.loops.get(event.loop, self.root)
         if loop is not None:
             self._order.put(Row(RowKind.NOTE, event.seq, loop, event=event))
@@ -378,12 +368,15 @@ _HANDLERS: dict[type, Callable[[Timeline, e.Event, Any], None]] = {
     e.ToolFailed: Timeline._tool_failed,
     e.ToolAbandoned: Timeline._tool_abandoned,
     e.ToolEndedLate: Timeline._tool_ended_late,
-    e.ResultProcessed: Timeline._result_processed,
-    e.ResultsMasked: Timeline._results_masked,
+    e.ResultProcessed: rewriting.result_processed,
+    e.ResultsMasked: rewriting.results_masked,
     e.MessagesInjected: Timeline._injected,
     e.Paused: Timeline._pausing,
     e.Resumed: Timeline._resuming,
     e.HistoryEdited: Timeline._noted,
+    e.AgentChanged: Timeline._noted,
+    e.AnswerEdited: rewriting.answer_edited,
+    e.ResultEdited: rewriting.result_edited,
     e.RunStopped: Timeline._noted,
     e.StopCommanded: Timeline._noted,
     e.CallbackFailed: Timeline._noted,

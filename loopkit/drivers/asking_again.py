@@ -12,6 +12,7 @@ from loopkit.core.config import ApprovalContext, StopContext
 from loopkit.core.context_tools import PROCESSOR
 from loopkit.core.loop import LoopCore
 from loopkit.core.state import AskDecision, CallState, LoopState
+from loopkit.drivers.changed_agent import agent_of, as_recorded
 from loopkit.drivers.facts import failure_of, verdict_on
 from loopkit.drivers.originals import Originals
 from loopkit.drivers.parts import LoopParts
@@ -30,15 +31,20 @@ class TodaysAgent:
     Args:
         parts: what a run of the agent is made of, with the recorded task.
         originals: hides what the recorder hid, since recorded forms are compared.
+        joined_at: number of the event with which an agent went on with what another began, or None; it is this one
+            that is compared, not the one that began.
     """
 
-    def __init__(self, parts: LoopParts, originals: Originals) -> None:
+    def __init__(self, parts: LoopParts, originals: Originals, joined_at: int | None = None) -> None:
         self.parts = parts
         self._originals = originals
+        self._joined_at = joined_at
         self._said: dict[int, tuple[str, e.Fact | None]] = {}
 
-    def started(self) -> e.LoopStarted:
-        """Return how its root loop starts."""
+    def started(self, recorded: e.LoopStarted) -> e.LoopStarted:
+        """Return how its root loop starts; a loop that another agent began started as recorded."""
+        if self._joined_at is not None:
+            return recorded
         return self._originals.hidden(self.parts.started(None))
 
     async def said_of(self, core: LoopCore, event: Event) -> e.Fact | None:
@@ -50,12 +56,18 @@ class TodaysAgent:
         known = self._said.get(event.seq)
         if known is not None and known[0] == core.state.fingerprint:
             return known[1]
-        came = await self._asked(core, event.fact)
+        came = self._joining(event.fact) if event.seq == self._joined_at else await self._asked(core, event.fact)
         if isinstance(came, e.Input) and came is not event.fact:
             came = self._originals.hidden(came)
             came = event.fact if same_but_for_numbers(came, event.fact) else came
         self._said[event.seq] = core.state.fingerprint, came
         return came
+
+    def _joining(self, fact: e.Fact) -> e.Fact:
+        if not isinstance(fact, e.AgentChanged):
+            return fact
+        came = agent_of(self.parts.started(None), fact.by)
+        return fact if as_recorded(self._originals.hidden(came)) == as_recorded(fact) else came
 
     async def _asked(self, core: LoopCore, fact: e.Fact) -> e.Fact | None:
         match fact:

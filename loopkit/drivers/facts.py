@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from loopkit import events as e
 from loopkit.errors import ProviderError, RecordedToolError
-from loopkit.messages import JSONObject
+from loopkit.messages import JSONObject, Message, ToolDefinition
+from loopkit.tools.checks import SchemaCheck
 from loopkit.tools.registry import ToolRegistry
 
 
@@ -26,3 +29,12 @@ def verdict_on(registry: ToolRegistry, name: str, arguments: JSONObject) -> e.Ca
     tool = registry.get(name)
     problems = () if tool is None else tool.problems(arguments)
     return e.CallVerdict(problems) if problems else e.NO_PROBLEMS
+
+
+def verdicts_by_schema(tools: Mapping[str, ToolDefinition], message: Message) -> tuple[e.CallVerdict, ...]:
+    """Return the schema checks of an answer's calls, in call order, against tools of which only the definitions are known."""
+    checked = ((tools.get(call.name), call.arguments) for call in message.tool_calls)
+    return tuple(
+        e.CallVerdict() if tool is None else e.CallVerdict(SchemaCheck(tool.parameters).problems(arguments))
+        for tool, arguments in checked
+    )

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from loopkit import events as e
+from loopkit.core.editing import answer_can_be_edited, result_can_be_edited
 from loopkit.core.loop import LoopCore
 from loopkit.core.state import AskDecision, AskStopCondition, CallModel, CallPhase, LoopState, Phase, RunTool
 from loopkit.drivers.asking_again import TodaysAgent
@@ -33,7 +34,7 @@ async def first_difference(events: Sequence[Event], today: TodaysAgent | None, c
                 return _diverged(event, left_out)
         last = core
         if isinstance(event.fact, e.LoopStarted):
-            came = today.started() if today is not None and event.loop == e.ROOT else event.fact
+            came = today.started(event.fact) if today is not None and event.loop == e.ROOT else event.fact
             if not equal_as_recorded(came, event.fact):
                 return _diverged(event, came)
             if event.loop in cores or not may_start(event, event.fact.parent_call, cores):
@@ -123,6 +124,10 @@ def is_expected(state: LoopState, event: Event) -> bool:
         case e.ToolAbandoned(call) | e.ToolProgressed(call) | e.ToolAttemptFailed(call):
             running = state.call_state(call)
             return running is not None and running.phase is CallPhase.RUNNING
+        case e.AnswerEdited():
+            return answer_can_be_edited(state)
+        case e.ResultEdited(call):
+            return result_can_be_edited(state, call)
         case e.CallbackFailed():
             return any(isinstance(wanted, (AskDecision, AskStopCondition)) for wanted in state.wants)
         case e.ClockRead(loop_seconds) if state.rules.timeout is not None and loop_seconds >= state.rules.timeout:

@@ -1,14 +1,15 @@
-"""Goes on from inside a recording with one decision changed, as a new recording that names its parent (DESIGN §4).
+"""Goes on from inside a recording with something changed, as a new recording that names its parent (DESIGN §4).
 
 What came before is copied with the same sequence numbers and not paid for again. A sub-agent that was open at the cut
 is reached by running its parent's handler again, which re-enters the sub-agent's recorded part by its path; other
 open loops are closed as orphans. Calls of the same response keep what was decided on them and what they returned.
+Where today's agent is not the recorded one, that is the first thing the fork records.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from loopkit.core.history import INTERRUPTED_CALL
 from loopkit.core.loop import fold
 from loopkit.core.state import AskDecision, Effect, LoopState, ProcessResult, RunTool
 from loopkit.drivers.cleaning import cleaned
+from loopkit.drivers.fork_point import ForkEdit, ForkPoint, find_fork_point
 from loopkit.drivers.originals import Originals
 from loopkit.drivers.orphans import append_to_inherited, close_orphans, complete_end
 from loopkit.drivers.parts import LoopParts
@@ -24,38 +26,18 @@ from loopkit.drivers.prepared import RecordedAnswers
 from loopkit.drivers.result import ToolLoopResult
 from loopkit.drivers.run import Run, Watcher, new_header
 from loopkit.drivers.tool_loop import DriverMade, continue_root
-from loopkit.errors import UserError
 from loopkit.events import Event
-from loopkit.outcomes import Modify, ToolApproval
 from loopkit.recording.reader import Recording, read_recording, require_sound
 from loopkit.recording.redaction.redactor import Redactor
 from loopkit.recording.redaction.settings import DEFAULT_REDACTION
 from loopkit.recording.writer import Recorder
-from loopkit.tools.checks import SchemaCheck
-
-
-@dataclass(frozen=True)
-class ForkPoint:
-    """Where a fork leaves its parent.
-
-    Args:
-        prefix: the events that are copied.
-        loop: path of the loop that goes on there.
-        call: the call whose decision comes next there, or None.
-        decided: that decision; None asks for it again.
-    """
-
-    prefix: tuple[Event, ...]
-    loop: str
-    call: str | None = None
-    decided: e.Decided | None = None
 
 
 async def fork(
     recording: str | Path | Recording,
     *,
     at: int | str,
-    edit: ToolApproval | None = None,
+    edit: ForkEdit | None = None,
     agent: Any,
     recorder: Recorder,
     watcher: Watcher | None = None,
@@ -66,9 +48,10 @@ async def fork(
 
     Args:
         recording: the parent; it is not changed.
-        at: a call's id, whose decision is replaced by `edit`; or the number of the last event to keep.
-        edit: approve, deny, other arguments, or an answer in the tool's place.
-        agent: today's agent; its `parts` make the root loop.
+        at: a call's id (`root/3.2`), an iteration (`root/3`), or the number of the last event to keep.
+        edit: approve, deny, other arguments or an answer in the tool's place for a call, `EditResult` for what it
+            returned; `EditMessage`, `AddMessages` or `EditAnswer` for an iteration.
+        agent: today's agent; its `parts` make the root loop, and its prompt, tools and configuration hold from there.
         recorder: where the fork is kept.
         watcher: decides on later calls; None approves them.
         driver_made: called with the root's driver before anything goes on.
@@ -92,6 +75,7 @@ async def fork(
         _complete_ends(run)
         _leave_gates(run, point.loop)
         _close_orphans(run, point.loop)
+        append_to_inherited(run, point.loop, *(originals.hidden(fact) for fact in point.facts))
         return await continue_root(run, parts, driver_made=driver_made)
     finally:
         run.close()
@@ -109,68 +93,6 @@ def _originals(parent: Recording, recorder: Recorder, parts: LoopParts, secrets:
         originals.aligned(began.messages[:1], parts.messages[:1])
         originals.aligned(began.settings, parts.started(None).settings)
     return originals
-
-
-def find_fork_point(
-    parent: Recording, at: int | str, edit: ToolApproval | None, originals: Originals | None = None
-) -> ForkPoint:
-    """Return where a fork leaves its parent.
-
-    Args:
-        originals: what the parent's placeholders stand for.
-
-    Raises:
-        UserError: no such event or call, or nothing can go on from there.
-    """
-    events = parent.events
-    if isinstance(at, str):
-        return _at_call(parent, at, edit, originals or Originals())
-    if not 1 <= at <= len(events):
-        raise UserError(f"{parent.path} has the events 1 to {len(events)}, not {at}")
-    event = events[at - 1]
-    if edit is not None:
-        call = getattr(event.fact, "call", None)
-        if not isinstance(call, str):
-            raise UserError(
-                f"event {at} ({event.type}) is of no call: name a call, such as root/3.1, to change what was decided"
-            )
-        return _at_call(parent, call, edit, originals or Originals())
-    root = fold(events[:at])[e.ROOT]
-    if root.finished is not None or root.ending is not None:
-        raise UserError(f"the run has ended at event {at}: choose an earlier one")
-    return ForkPoint(events[:at], event.loop)
-
-
-def _at_call(parent: Recording, call: str, edit: ToolApproval | None, originals: Originals) -> ForkPoint:
-    events = parent.events
-    for event in events:
-        if isinstance(event.fact, e.Decided | e.DecisionExpired) and event.fact.call == call:
-            prefix = events[: event.seq - 1]
-            recorded = event.fact if isinstance(event.fact, e.Decided) else None
-            decided = recorded if edit is None else _edited(prefix, event, call, edit, originals)
-            return ForkPoint(prefix, event.loop, call, decided)
-    for event in events:
-        if isinstance(event.fact, e.DecisionRequested) and event.fact.call == call:
-            states = fold(events)
-            if states[event.loop].call_state(call) is None or states[e.ROOT].ending is not None:
-                break
-            decided = None if edit is None else _edited(events, event, call, edit, originals)
-            return ForkPoint(events, event.loop, call, decided)
-    known = [event.fact.call for event in events if isinstance(event.fact, e.Decided)]
-    shown = ", ".join(known[:8]) + (" …" if len(known) > 8 else "")
-    raise UserError(f"nothing was decided on a call {call!r} in {parent.path}; decided calls: {shown or 'none'}")
-
-
-def _edited(prefix: Sequence[Event], event: Event, call: str, edit: ToolApproval, originals: Originals) -> e.Decided:
-    state = fold(prefix)[event.loop]
-    asked = state.call_state(call)
-    assert asked is not None
-    tool = state.tools.get(asked.call.name)
-    if isinstance(edit, Modify) and tool is not None:
-        problems = SchemaCheck(tool.parameters).problems(originals.arguments(edit.arguments))
-        if problems:
-            raise UserError(f"the arguments don't fit {tool.name}: {'; '.join(str(problem) for problem in problems)}")
-    return originals.hidden(e.Decided(call, asked.version, edit, "person"))
 
 
 def _forked_run(  # noqa: PLR0917  # what a run is made of
@@ -252,7 +174,10 @@ class _ForkAnswers:
         self._recorded = RecordedAnswers(events, live_tools=False, ask_again=False)
         self._point = point
         self._siblings = {
-            (path, call.key) for path, state in states.items() if state.finished is None for call in state.calls
+            (path, call.key)
+            for path, state in states.items()
+            if state.finished is None and not (path == point.loop and point.asks_otherwise)
+            for call in state.calls
         }
         self._tools = {path: state.tools for path, state in states.items()}
         self._names = {call.key: call.call.name for state in states.values() for call in state.calls}

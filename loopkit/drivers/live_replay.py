@@ -22,7 +22,18 @@ from loopkit.events import Event
 from loopkit.outcomes import Deny, ToolApproval
 from loopkit.providers.protocol import Delta
 
-UNREPEATABLE = (e.MessagesInjected, e.HistoryEdited, e.StopCommanded, e.RunStopped, e.ToolAbandoned, e.ModelInterrupted)
+UNREPEATABLE = (
+    e.MessagesInjected,
+    e.HistoryEdited,
+    e.AgentChanged,
+    e.AnswerEdited,
+    e.ResultEdited,
+    e.Reopened,
+    e.StopCommanded,
+    e.RunStopped,
+    e.ToolAbandoned,
+    e.ModelInterrupted,
+)
 
 
 @dataclass

@@ -13,6 +13,9 @@ from loopkit.events import Event
 SPONTANEOUS = (
     e.MessagesInjected,
     e.HistoryEdited,
+    e.AgentChanged,
+    e.AnswerEdited,
+    e.ResultEdited,
     e.Paused,
     e.Resumed,
     e.Reopened,

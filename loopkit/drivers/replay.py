@@ -13,6 +13,7 @@ import anyio
 
 from loopkit import events as e
 from loopkit.drivers.asking_again import TodaysAgent
+from loopkit.drivers.changed_agent import last_joined
 from loopkit.drivers.diagnosing import diagnose
 from loopkit.drivers.divergence import Divergence
 from loopkit.drivers.findings import Diagnosis, Drift, Finding
@@ -71,7 +72,7 @@ def replay(
         live_run = LiveReplay(parts, originals, live_tools=tools == "live", live_model=model == "live")
         found = _live(recording, live_run, backend)
     else:
-        today = None if parts is None else TodaysAgent(parts, originals)
+        today = None if parts is None else TodaysAgent(parts, originals, last_joined(recording.events))
         found = run_apart(lambda: _recorded(recording, today), backend)
     return ReplayReport.of(recording, *found, match=match)
 

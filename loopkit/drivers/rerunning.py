@@ -77,7 +77,7 @@ class Rerun:
         if fact.parent_call is not None and not await self._runs(fact.parent_call):
             return
         if event.loop == e.ROOT and self._today is not None:
-            came = self._today.started()
+            came = self._today.started(fact)
             fact = fact if equal_as_recorded(came, fact) else came
         self._cores[event.loop] = core = LoopCore.started(event.loop, fact)
         self.came.append(Event(len(self.came) + 1, self._t, event.loop, core.state.iteration, fact))

@@ -127,6 +127,7 @@ class Run:
         watcher: who stands at the gates, or None for an unattended run.
         prepared: inputs that are known beforehand, or None.
         inherited: states of loops that a fork's prefix left, by path; each is taken up once.
+        gone_on_by: what lets inherited loops go on: `fork` or `resume`.
         orphans: paths of loops that a fork's prefix left and that nothing goes on with; they are not used again.
         clock: monotonic seconds.
         jitter: random numbers from 0 to 1, for the waits between attempts.
@@ -141,6 +142,7 @@ class Run:
     watcher: Watcher | None = None
     prepared: Prepared | None = None
     inherited: dict[str, LoopState] = field(default_factory=dict)
+    gone_on_by: str = "fork"
     orphans: set[str] = field(default_factory=set)
     clock: Callable[[], float] = time.monotonic
     jitter: Callable[[], float] = random.random

@@ -11,7 +11,9 @@ from loopkit.core.config import ToolLoopConfig
 from loopkit.core.depth import LoopDepth, check_depth
 from loopkit.core.loop import LoopCore
 from loopkit.core.state import CallState
+from loopkit.drivers.changed_agent import changes_of_agent
 from loopkit.drivers.loop_driver import LoopDriver
+from loopkit.drivers.orphans import append_to_inherited
 from loopkit.drivers.parts import LoopParts, parts_of
 from loopkit.drivers.result import ToolLoopResult, response_of
 from loopkit.drivers.run import CallScope, Listener, Run, Watcher, current_call, new_header
@@ -108,7 +110,8 @@ async def run_root(
 
 
 async def continue_root(run: Run, parts: LoopParts, *, driver_made: DriverMade | None = None) -> ToolLoopResult:
-    """Go on with the root loop that a fork's prefix left."""
+    """Go on, with today's agent, with the root loop that others left."""
+    append_to_inherited(run, e.ROOT, *changes_of_agent(run.inherited[e.ROOT], parts, run.gone_on_by, run.originals))
     driver = LoopDriver(run, e.ROOT, parts, LoopCore(run.inherited.pop(e.ROOT)))
     try:
         if driver_made is not None:
@@ -129,6 +132,9 @@ async def _run_child(
                 f"an attempt of the call {scope.call} was given up; a loop can't be started in it any more"
             )
         path = run.admit(scope.driver, scope.call)
+        inherited = run.inherited.get(path)
+        if inherited is not None and inherited.finished is None:
+            append_to_inherited(run, path, *changes_of_agent(inherited, parts, run.gone_on_by, run.originals))
         inherited = run.inherited.pop(path, None)
         driver = LoopDriver(run, path, parts, None if inherited is None else LoopCore(inherited), scope)
         scope.driver.adopt(driver)

@@ -18,6 +18,9 @@ from loopkit.events.derived import RepetitionDetected as RepetitionDetected
 from loopkit.events.derived import ResultsMasked as ResultsMasked
 from loopkit.events.derived import ToolSkipped as ToolSkipped
 from loopkit.events.derived import ToolStarted as ToolStarted
+from loopkit.events.edits import AgentChanged as AgentChanged
+from loopkit.events.edits import AnswerEdited as AnswerEdited
+from loopkit.events.edits import ResultEdited as ResultEdited
 from loopkit.events.fact import NO_PROBLEMS as NO_PROBLEMS
 from loopkit.events.fact import ROOT as ROOT
 from loopkit.events.fact import CallVerdict as CallVerdict
@@ -74,6 +77,9 @@ AnyFact: TypeAlias = (
     | ResultProcessed
     | MessagesInjected
     | HistoryEdited
+    | AgentChanged
+    | AnswerEdited
+    | ResultEdited
     | Paused
     | Resumed
     | Reopened

@@ -11,11 +11,9 @@ import anyio
 from loopkit import Agent, ScriptedProvider, ToolLoopConfig, Usage, tool
 from loopkit import events as e
 from loopkit.drivers.fork import fork
+from loopkit.drivers.fork_point import ForkEdit
 from loopkit.drivers.replay import replay
 from loopkit.drivers.result import ToolLoopResult
-from loopkit.outcomes import (
-    ToolApproval,
-)
 from loopkit.providers.protocol import ChatRequest
 from loopkit.recording.reader import read_recording
 from loopkit.recording.writer import Recorder
@@ -79,7 +77,7 @@ def parent_of(agent: Agent, path: Path, stage: Stage | None = None) -> Path:
 
 
 def forked(
-    parent: Path, at: int | str, edit: ToolApproval | None, agent: Agent, stage: Stage | None = None
+    parent: Path, at: int | str, edit: ForkEdit | None, agent: Agent, stage: Stage | None = None
 ) -> tuple[ToolLoopResult, list[e.Event]]:
     """Fork a run; check what holds for every fork."""
     before = parent.read_bytes()

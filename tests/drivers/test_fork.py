@@ -247,9 +247,13 @@ def test_later_calls_are_decided_by_whoever_watches(tmp_path: Path) -> None:
     assert result.text == "results: looked at a, by policy"
 
 
-def test_a_fork_keeps_the_limits_that_its_parent_began_with(tmp_path: Path) -> None:
-    """The recorded configuration decides, as in a replay; an agent without its callbacks goes on all the same."""
+def test_a_fork_goes_on_with_todays_limits_and_says_so(tmp_path: Path) -> None:
+    """DESIGN §4: today's configuration holds from the cut on; the recorded one stays that of what came before."""
     story = [ask("look", path=word) for word in "abcde"]
     parent = parent_of(agent(*story, max_iterations=3, stop_when=lambda _: Continue()), tmp_path / "run.jsonl")
-    result, _ = forked(parent, "root/2.1", Deny("no"), agent(*story, max_iterations=5, timeout=0.000001))
-    assert result.termination_reason == MaxIterations(3)
+    result, events = forked(parent, "root/2.1", Deny("no"), agent(*story, max_iterations=4))
+    assert result.termination_reason == MaxIterations(4)
+    (changed,) = facts(events, e.AgentChanged)
+    assert changed.configuration["max_iterations"] == 4
+    assert changed.by == "fork"
+    assert facts(events, e.LoopStarted)[0].configuration["max_iterations"] == 3

@@ -201,5 +201,8 @@ def _as_given(call: CallNode) -> Iterator[Item]:
         elif fact.content is not None:
             yield from title(f"what the model got, from {name}")
             yield Passage(fact.content or "(nothing)")
+    if call.edited_result is not None:
+        yield from title(f"what the model got, edited by {one_line(call.edited_result.by, 40)}")
+        yield Passage(call.edited_result.content or "(nothing)")
     if call.masked_in is not None:
         yield Words((f"  left out of requests from iteration {call.masked_in} on", "muted"))

@@ -205,6 +205,20 @@ def _messages(redactor: Redactor, fact: Any) -> Any:
     return _changed(fact, messages=_all(fact.messages, lambda message: _message(redactor, message, trusted=trusted)))
 
 
+def _changed_agent(redactor: Redactor, fact: e.AgentChanged) -> Any:
+    return _changed(
+        fact,
+        agent=redactor.values_only(fact.agent),
+        tools=_all(fact.tools, lambda tool: _definition(redactor, tool)),
+        settings=redactor.value(fact.settings),
+    )
+
+
+def _edited_answer(redactor: Redactor, fact: e.AnswerEdited) -> Any:
+    as_reply = _replied(redactor, e.ModelReplied(fact.message, verdicts=fact.verdicts))
+    return _changed(fact, message=as_reply.message, verdicts=as_reply.verdicts)
+
+
 _HIDERS: dict[type, Callable[[Redactor, Any], Any]] = {
     e.LoopStarted: _started,
     e.ModelReplied: _replied,
@@ -229,6 +243,11 @@ _HIDERS: dict[type, Callable[[Redactor, Any], Any]] = {
     ),
     e.MessagesInjected: _messages,
     e.HistoryEdited: _messages,
+    e.AgentChanged: _changed_agent,
+    e.AnswerEdited: _edited_answer,
+    e.ResultEdited: lambda redactor, fact: _changed(
+        fact, content=redactor.text(fact.content, trusted=fact.by == PERSON)
+    ),
     e.StopCommanded: lambda redactor, fact: _changed(fact, reason=_optional(redactor, fact.reason)),
     e.RunStopped: lambda redactor, fact: _changed(fact, reason=_optional(redactor, fact.reason)),
 }

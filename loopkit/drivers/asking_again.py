@@ -57,7 +57,7 @@ class TodaysAgent:
         if known is not None and known[0] == core.state.fingerprint:
             return known[1]
         came = self._joining(event.fact) if event.seq == self._joined_at else await self._asked(core, event.fact)
-        if isinstance(came, e.Input) and came is not event.fact:
+        if isinstance(came, e.Input) and came is not event.fact and event.seq != self._joined_at:
             came = self._originals.hidden(came)
             came = event.fact if same_but_for_numbers(came, event.fact) else came
         self._said[event.seq] = core.state.fingerprint, came
@@ -66,8 +66,8 @@ class TodaysAgent:
     def _joining(self, fact: e.Fact) -> e.Fact:
         if not isinstance(fact, e.AgentChanged):
             return fact
-        came = agent_of(self.parts.started(None), fact.by)
-        return fact if as_recorded(self._originals.hidden(came)) == as_recorded(fact) else came
+        came = self._originals.aligned(fact, agent_of(self.parts.started(None), fact.by))
+        return fact if as_recorded(came) == as_recorded(fact) else came
 
     async def _asked(self, core: LoopCore, fact: e.Fact) -> e.Fact | None:
         match fact:

@@ -26,15 +26,16 @@ def changes_of_agent(state: LoopState, parts: LoopParts, by: str, originals: Ori
     today = parts.started(state.started.parent_call)
     facts: list[e.Input] = []
     before_agent = agent_of(state.started, by)
-    agent = originals.hidden(originals.aligned(before_agent, agent_of(today, by)))
+    agent = originals.aligned(before_agent, agent_of(today, by))
     if agent != before_agent and as_recorded(agent) != as_recorded(before_agent):
         facts.append(agent)
     before, after = _prompt(state.started, state.history), _prompt(today, today.messages)
     if before is not None and after is not None:
         after = originals.aligned(before, after)
+    elif after is not None:
+        after = originals.hidden(e.HistoryEdited(0, 0, (after,), by)).messages[0]
     if before != after:
-        prompt = e.HistoryEdited(0, 0 if before is None else 1, () if after is None else (after,), by)
-        facts.append(originals.hidden(prompt))
+        facts.append(e.HistoryEdited(0, 0 if before is None else 1, () if after is None else (after,), by))
     if facts and state.phase is Phase.MODEL:
         # what was sent is not what would be sent now
         failure = e.Failure(INTERRUPTED, "the agent was changed before an answer came")

@@ -223,7 +223,7 @@ class Timeline:
 
     def _tool_attempt_failed(self, event: e.Event, fact: e.ToolAttemptFailed) -> None:
         self.calls[fact.call].attempts.append(fact)
-        self._note(event)
+        self.note(event)
 
     def _tool_skipped(self, event: e.Event, fact: e.ToolSkipped) -> None:
         status = _SKIP_STATUS.get(fact.cause, CallStatus.REFUSED)

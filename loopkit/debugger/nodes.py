@@ -179,6 +179,14 @@ class IterationNode:
         return self.replied_at - self.requested_at
 
 
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A loop in figures."""
+
+    iterations: int
+    calls: int
+
+
 @dataclass(slots=True, eq=False)
 class LoopNode:
     """One loop of the depth tree.
@@ -192,6 +200,7 @@ class LoopNode:
         failure: the exception it ended with, or None.
         paused_at: id of the gate that it stands at, or None.
         cut_off: whether its recording ends before it does.
+        counted: how many iterations and calls there are where `iterations` holds only those that are looked at.
     """
 
     path: str
@@ -208,6 +217,19 @@ class LoopNode:
     paused_at: str | None = None
     ended_at: float | None = None
     cut_off: bool = False
+    counted: Counted | None = None
+
+    @property
+    def iteration_count(self) -> int:
+        """How many iterations it has so far."""
+        return len(self.iterations) if self.counted is None else self.counted.iterations
+
+    @property
+    def call_count(self) -> int:
+        """How many calls its answers asked for."""
+        return (
+            sum(len(iteration.calls) for iteration in self.iterations) if self.counted is None else self.counted.calls
+        )
 
     @property
     def agent(self) -> str:
@@ -247,7 +269,7 @@ class RowKind(StrEnum):
     OUTCOME = "outcome"
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class Row:
     """One line of the timeline, in display order; its text is made by `loopkit.debugger.rows`.
 

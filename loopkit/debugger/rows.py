@@ -262,7 +262,7 @@ def _call(row: Row) -> RowText:
 
 def _agent(row: Row) -> RowText:
     loop = row.loop
-    right = f"{len(loop.iterations)} it {tokens_text(loop.subtree_usage)}"
+    right = f"{loop.iteration_count} it {tokens_text(loop.subtree_usage)}"
     state = outcome_text(loop) if loop.over else "running"
     tone: Tone = "bad" if loop.failure is not None else "agent"
     return RowText(loop.level - 1, "", "⇢", one_line(loop.agent, 40), "sub-agent", state, right, tone)

@@ -5,7 +5,7 @@ Live runs feed it event by event, recordings all at once; interfaces and `loopki
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from loopkit import events as e
@@ -42,7 +42,7 @@ class Timeline:
         self.loops: dict[str, LoopNode] = {}
         self.calls: dict[str, CallNode] = {}
         self._order = RowOrder()
-        self.rows = self._order.rows
+        self.rows: Sequence[Row] = self._order.rows
         self.usage = NO_USAGE
         self.seq = 0
         self.t = 0.0
@@ -95,6 +95,11 @@ class Timeline:
     def depth(self) -> int:
         """Levels of agents below the root."""
         return max((loop.level for loop in self.loops.values()), default=0)
+
+    @property
+    def agents(self) -> int:
+        """Loops in the tree."""
+        return len(self.loops)
 
     @property
     def open_loops(self) -> list[LoopNode]:

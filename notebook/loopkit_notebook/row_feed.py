@@ -100,7 +100,7 @@ class RowFeed:
 
     def page(self, start: int, count: int) -> list[Row]:
         """Return at most `count` rows from `start`, 0-based."""
-        return self._timeline.rows[max(0, start) : max(0, start) + max(0, count)]
+        return list(self._timeline.rows[max(0, start) : max(0, start) + max(0, count)])
 
     def call_row(self, call: str) -> Row | None:
         """Return the row of a call by the call's id."""

@@ -5,7 +5,7 @@ It still reads as a table where a viewer drops its styles. All text is escaped (
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from html import escape
 
 from loopkit.debugger.nodes import Row, RowKind
@@ -72,7 +72,7 @@ def static_html(timeline: Timeline, summary: str, copy_id: str = "") -> str:
     )
 
 
-def _table_rows(rows: list[Row]) -> Iterator[str]:
+def _table_rows(rows: Sequence[Row]) -> Iterator[str]:
     budget = TEXT_BUDGET
     for row in rows:
         details, used = _details(row, max(0, budget))

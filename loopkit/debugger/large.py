@@ -1,0 +1,259 @@
+"""A large recording as a timeline that holds what is looked at, and an outline of the rest.
+
+It opens at once, whatever the file's size: `advance` reads on in slices, and what was read so far is shown meanwhile.
+The same `advance` takes in what another process appends. Rows say the same as those of the whole run's `Timeline`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self, overload
+from weakref import WeakKeyDictionary, WeakValueDictionary
+
+from loopkit import events as e
+from loopkit.debugger.nodes import LoopNode, Row
+from loopkit.debugger.outline import TYPECODES, VERSION, Outline
+from loopkit.debugger.outline_build import OutlineBuilder
+from loopkit.debugger.outline_window import OutlineWindow
+from loopkit.debugger.timeline import Timeline
+from loopkit.recording.header import FORMAT
+from loopkit.recording.index_file import Fingerprint, fingerprint_of, read_index, write_index
+from loopkit.recording.lock import owner_of
+from loopkit.recording.reader import open_lines
+from loopkit.recording.stored_events import EventReader
+
+LARGE_BYTES = 8_000_000
+_FIRST_SLICE = 0.01
+_HEAVY_BYTES = 16_000_000
+
+
+class LargeRows(Sequence[Row]):
+    """Rows in display order, each made when it is asked for; the same one as long as somebody holds it."""
+
+    def __init__(self, timeline: LargeTimeline) -> None:
+        self._timeline = timeline
+
+    def __len__(self) -> int:
+        return len(self._timeline.outline.order)
+
+    @overload
+    def __getitem__(self, place: int) -> Row: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[Row]: ...
+
+    def __getitem__(self, place: int | slice) -> Row | list[Row]:
+        order = self._timeline.outline.order
+        if isinstance(place, slice):
+            return [self._timeline.row(number) for number in order[place]]
+        return self._timeline.row(order[place])
+
+    def __iter__(self) -> Iterator[Row]:
+        for place in range(len(self)):
+            yield self[place]
+
+
+class LargeEvents(Sequence[e.Event]):
+    """Events by their place, each read from the file when it is asked for."""
+
+    def __init__(self, timeline: LargeTimeline) -> None:
+        self._timeline = timeline
+
+    def __len__(self) -> int:
+        return self._timeline.outline.events
+
+    @overload
+    def __getitem__(self, place: int) -> e.Event: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[e.Event]: ...
+
+    def __getitem__(self, place: int | slice) -> e.Event | list[e.Event]:
+        places = range(len(self))[place]
+        if isinstance(places, int):
+            return self._timeline.event(places)
+        return [self._timeline.event(index) for index in places]
+
+
+class LargeTimeline(Timeline):
+    """The timeline of a recording that is not loaded.
+
+    Args:
+        path: the recording, one of ours.
+        follow: another process may go on writing it: what is open is not taken as cut off.
+
+    Attributes:
+        outline: what was read of it so far.
+        events: all events that were read so far.
+
+    Raises:
+        RecordingError: it can't be read, in one line.
+    """
+
+    rows: Sequence[Row]
+
+    def __init__(self, path: Path, *, follow: bool = False) -> None:
+        super().__init__()
+        with open_lines(path) as (header, line, _):
+            pass
+        self.path = path
+        self.header = header
+        self.follow = follow
+        self.rows = LargeRows(self)
+        self.events = LargeEvents(self)
+        self._start = len(line)
+        self._lenient = header.format > FORMAT
+        self._reader = EventReader(path, lenient=self._lenient)
+        self._saving: Iterator[None] | None = None
+        self._fingerprint: Fingerprint | None = None
+        self._builder: OutlineBuilder | None = None
+        self._complete = False
+        kept = None if follow or owner_of(path) is not None else read_index(path, VERSION, TYPECODES)
+        if kept is None:
+            self._begin()
+            self.advance(_FIRST_SLICE)
+        else:
+            self.outline = Outline.of(*kept)
+            self._complete = True
+            self._take_in()
+
+    # ── reading on ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def complete(self) -> bool:
+        """Whether everything that the file held was read; a growing file may hold more by now."""
+        return self._complete
+
+    @property
+    def progress(self) -> float:
+        """How much of the file was read, 0 to 1."""
+        with suppress(OSError):
+            return min(1.0, self.outline.size / max(1, self.path.stat().st_size))
+        return 1.0
+
+    def advance(self, seconds: float | None = None) -> bool:
+        """Read on and say whether the rows may have changed; afterwards rows that were held may be old.
+
+        Args:
+            seconds: at most about this long; None reads all that is there.
+
+        Raises:
+            OSError: the file can't be read any more.
+        """
+        if self._builder is None:
+            return False
+        if self._saving is not None:
+            self._save(seconds)
+            return False
+        changed = self._builder.advance(seconds)
+        completed = self._builder.ended and not self._complete
+        self._complete = self._builder.ended
+        if completed and not self.follow:
+            self._keep()
+            if seconds is None:
+                self._save(None)
+        if changed or completed:
+            self._take_in()
+        return changed or completed
+
+    def _begin(self) -> None:
+        self._complete = False
+        with suppress(OSError):
+            self._fingerprint = fingerprint_of(self.path)
+        self._builder = OutlineBuilder(self.path, self._start, lenient=self._lenient)
+        self.outline = self._builder.outline
+
+    def _keep(self) -> None:
+        """Begin to write the index, unless the recording has changed since it was begun, or is small."""
+        found = self._fingerprint
+        if found is not None and found.size == self.outline.size >= LARGE_BYTES:
+            self._saving = write_index(self.path, VERSION, found, self.outline.columns(), self.outline.figures())
+
+    def _save(self, seconds: float | None) -> None:
+        assert self._saving is not None
+        for _ in self._saving:
+            if seconds is not None:
+                return
+        self._saving = None
+
+    def _take_in(self) -> None:
+        """Take the run's figures from the outline, and forget rows that later events may have changed."""
+        outline = self.outline
+        self._forget()
+        self._alive: WeakValueDictionary[int, Row] = WeakValueDictionary()
+        self._numbers: WeakKeyDictionary[Row, int] = WeakKeyDictionary()
+        self.seq = outline.seq_of(outline.events - 1) if outline.events else 0
+        self.t = outline.t
+        self.gaps = outline.gaps
+        self.warnings = outline.warnings
+        self.errors = outline.errors
+        self.denied = outline.denied
+        self.edited = outline.edited
+        self.waited_seconds = outline.waited_seconds
+        self._waiting_since = outline.waiting_since
+        self.root = self._window.loop(0) if len(outline.loop_start) else None
+        if self.root is not None:
+            self.usage = outline.total_usage()
+
+    def _forget(self) -> None:
+        self._window = OutlineWindow(self.outline, self.event, over=self._complete and not self.follow)
+
+    # ── what is looked at ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def event(self, place: int) -> e.Event:
+        """Return the event that is the `place`-th, counted from 0."""
+        return self._reader.event(self.outline.event_start[place], self.outline.length_of(place))
+
+    def row(self, number: int) -> Row:
+        """Return a row by its number in the outline."""
+        row = self._alive.get(number)
+        if row is None:
+            if self._window.weight > _HEAVY_BYTES:
+                self._forget()
+            row = self._alive[number] = self._window.row(number)
+            self._numbers[row] = number
+        return row
+
+    def number_of(self, row: Row) -> int | None:
+        """Return the number of a row in the outline, also of one that was made before something changed."""
+        known = self._numbers.get(row)
+        if known is not None:
+            return known
+        event = self.outline.event_of(row.seq)
+        same = [] if event is None else [n for n in self.outline.rows_of_event(event) if self._is(n, row)]
+        return same[0] if same else None
+
+    def _is(self, number: int, row: Row) -> bool:
+        other = self.row(number)
+        call, other_call = row.call, other.call
+        return other.kind is row.kind and (call is None or (other_call is not None and call.id == other_call.id))
+
+    def loop(self, number: int) -> LoopNode:
+        """Return a loop by its number in the outline."""
+        return self._window.loop(number)
+
+    def close(self) -> None:
+        """What is open was taken as cut off while it was read."""
+
+    def release(self) -> None:
+        """Give the file up; rows that are held stay."""
+        self._reader.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.release()
+
+    @property
+    def depth(self) -> int:
+        return max(self.outline.loop_level, default=0)
+
+    @property
+    def agents(self) -> int:
+        return len(self.outline.loop_start)

@@ -1,0 +1,135 @@
+"""Builds an outline by reading a recording's lines once, in slices; goes on where the file has grown."""
+
+from __future__ import annotations
+
+import time
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from loopkit.debugger.outline import Outline
+from loopkit.debugger.outline_facts import READERS
+from loopkit.debugger.outline_steps import STEPS, Envelope, OutlineSteps, Step
+from loopkit.encoding import DecodingError
+from loopkit.events import Unrecognised
+from loopkit.recording.index_lines import HEAD, text_of
+from loopkit.recording.lines import event_line, read_event
+
+_CLOCK_LINES = 32
+_BUFFER = 1 << 18
+_LINE_END, _OBJECT_END = 10, b"}\n"
+_LONGEST = 1e15
+_UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError)
+
+# an event's envelope, the step of its type and what that needs
+Read: TypeAlias = tuple[Envelope, Step, Any]
+
+
+class OutlineBuilder:
+    """Reads a recording into an outline.
+
+    Args:
+        path: the recording.
+        start: bytes of its header's line.
+        lenient: a later format wrote it, so no line is known by its looks.
+
+    Attributes:
+        outline: what was read so far, and right up to there.
+        ended: whether all whole lines that were there have been read.
+    """
+
+    def __init__(self, path: Path, start: int, *, lenient: bool = False) -> None:
+        self.outline = Outline()
+        self.outline.size = start
+        self.ended = False
+        self._steps = OutlineSteps(self.outline)
+        self._lenient = lenient
+        self._path = path
+        self._line = 1
+        self._last_seq = 0
+        self._unreadable = 0
+
+    def advance(self, seconds: float | None = None) -> bool:
+        """Read on and say whether there was anything new.
+
+        Args:
+            seconds: stop after about this time; None reads all that is there.
+
+        Raises:
+            OSError: the file can't be read any more.
+        """
+        deadline = None if seconds is None else time.perf_counter() + seconds
+        before = self.outline.size
+        with self._path.open("rb", buffering=_BUFFER) as file:
+            file.seek(before)
+            self.ended = False
+            while not self.ended and (deadline is None or time.perf_counter() < deadline):
+                lines = list(islice(file, _CLOCK_LINES))
+                if lines and lines[-1][-1] != _LINE_END:
+                    # the rest of the last one may be on its way
+                    del lines[-1]
+                self.ended = len(lines) < _CLOCK_LINES
+                for line in lines:
+                    self._take(line)
+        self._steps.count_tokens()
+        return self.outline.size > before
+
+    def _take(self, line: bytes) -> None:
+        start = self.outline.size
+        self.outline.size = start + len(line)
+        self._line += 1
+        if self._lenient or line[-2:] != _OBJECT_END:
+            read = self._decoded(line)
+        else:
+            try:
+                read = _written(line)
+            except _UNREADABLE:
+                read = self._decoded(line)
+        if read is None:
+            return
+        envelope, step, fact = read
+        seq = envelope[0]
+        if seq != self._last_seq + 1 and not self._last_seq < seq <= self._last_seq + 1 + self._unreadable:
+            self._damage(f"event {self._last_seq + 1} was due, event {seq} stands there")
+        self._last_seq, self._unreadable = seq, 0
+        self._steps.begin(start, envelope)
+        step(self._steps, fact)
+
+    def _decoded(self, line: bytes) -> Read | None:
+        """Read a line that is not as loopkit writes them; None when there is no event in it."""
+        if line.isspace():
+            return None
+        try:
+            event = read_event(line, lenient=self._lenient)
+        except DecodingError as error:
+            self._damage(str(error))
+            self._unreadable += 1
+            return None
+        if not isinstance(event.fact, Unrecognised):
+            return _written(event_line(event))
+        # also one of a known type whose fields don't fit: it is shown as a note
+        name = "" if event.type in STEPS else event.type
+        return (event.seq, event.t, event.loop, event.iteration, name), OutlineSteps.note, None
+
+    def _damage(self, reason: str) -> None:
+        self.outline.damage.append(f"line {self._line} is damaged: {reason}")
+
+
+def _written(line: bytes) -> Read:
+    """Read a line as loopkit writes them; anything unexpected raises one of `_UNREADABLE`."""
+    head = HEAD.match(line)
+    if head is None:
+        raise ValueError("it begins otherwise")
+    seq, written_t, loop, iteration, written_type = head.groups()
+    t = float(written_t)
+    if not -_LONGEST <= t <= _LONGEST:
+        raise ValueError("t is no time")
+    known = _KNOWN.get(written_type)
+    if known is None:
+        return (int(seq), t, text_of(loop), int(iteration), text_of(written_type)), OutlineSteps.note, None
+    name, reader, step = known
+    fact = None if reader is None else reader(line, head.end())
+    return (int(seq), t, text_of(loop), int(iteration), name), step, fact
+
+
+_KNOWN = {name.encode(): (name, READERS.get(name), step) for name, step in STEPS.items()}

@@ -1,0 +1,114 @@
+"""A recording that is read in windows shows what the whole run's timeline shows, whatever stands in it."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from loopkit import events as e
+from loopkit.debugger.large import LargeTimeline
+from loopkit.debugger.nodes import Row
+from loopkit.debugger.outline_steps import STEPS
+from loopkit.debugger.recorded import open_recording
+from loopkit.debugger.report import iteration_report
+from loopkit.debugger.rows import RowText, row_text
+from loopkit.debugger.timeline import Timeline
+from loopkit.recording.reader import read_recording
+from tests.drivers.random_agents import Plan, plans
+from tests.drivers.random_runs import Meddling, meddlings, play
+from tests.drivers.stage import ClosingRecorder
+
+thorough = settings(
+    max_examples=int(os.environ.get("LOOPKIT_EXAMPLES", "40")),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+
+
+def words(row: Row) -> tuple[RowText, int, list[str]]:
+    """What a row says, and in full what it stands for."""
+    return row_text(row), row.seq, list(iteration_report(row.iteration)) if row.iteration is not None else []
+
+
+def figures(timeline: Timeline) -> list[object]:
+    root = timeline.root
+    return [
+        timeline.usage,
+        timeline.seq,
+        timeline.t,
+        timeline.gaps,
+        timeline.warnings,
+        timeline.errors,
+        timeline.denied,
+        timeline.edited,
+        timeline.depth,
+        timeline.agents,
+        round(timeline.waiting_seconds(), 6),
+        root and (root.path, root.iteration_count, root.subtree_usage, root.reason, root.failure, root.over),
+    ]
+
+
+def assert_same(path: Path, shuffle: Callable[[list[int]], None]) -> None:
+    """The large timeline, looked at in any order, against the whole one."""
+    whole = open_recording(path).timeline
+    places = list(range(len(whole.rows)))
+    shuffle(places)
+    with LargeTimeline(path) as large:
+        large.advance()
+        assert figures(large) == figures(whole)
+        assert len(large.rows) == len(whole.rows)
+        for place in places:
+            assert words(large.rows[place]) == words(whole.rows[place]), place
+
+
+@given(plan=plans(), meddling=meddlings(), chance=st.randoms(), damage=st.lists(st.floats(0, 1), max_size=3))
+@thorough
+def test_every_row_of_any_run_is_the_same(plan: Plan, meddling: Meddling, chance: Any, damage: list[float]) -> None:
+    """DESIGN §3, large files; sub-agents, warnings, edits, stops; also with lines missing (spec/faults.md j4)."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "run.jsonl"
+        recorder = ClosingRecorder(path)
+        anyio.run(play, plan, meddling, recorder)
+        assert recorder.closed.wait(10)
+        assert_same(path, chance.shuffle)
+        lines = path.read_bytes().splitlines(keepends=True)
+        for place in damage:
+            if len(lines) > 2:
+                del lines[1 + int(place * (len(lines) - 2))]
+        path.write_bytes(b"".join(lines))
+        assert_same(path, chance.shuffle)
+
+
+@given(plan=plans(), meddling=meddlings(), cuts=st.lists(st.floats(0, 1), min_size=1, max_size=4))
+@thorough
+def test_a_growing_file_shows_at_any_moment_what_its_whole_lines_say(
+    plan: Plan, meddling: Meddling, cuts: list[float]
+) -> None:
+    """spec/faults.md j1: cut at any byte, a torn last line waits for its rest."""
+    with tempfile.TemporaryDirectory() as folder:
+        path, growing = Path(folder) / "run.jsonl", Path(folder) / "growing.jsonl"
+        recorder = ClosingRecorder(path)
+        anyio.run(play, plan, meddling, recorder)
+        assert recorder.closed.wait(10)
+        data = path.read_bytes()
+        header = data.index(b"\n") + 1
+        growing.write_bytes(data[:header])
+        with LargeTimeline(growing, follow=True) as large:
+            for cut in [*sorted(cuts), 1.0]:
+                growing.write_bytes(data[: header + int((len(data) - header) * cut)])
+                large.advance()
+                whole = Timeline(read_recording(growing).events)
+                assert figures(large) == figures(whole)
+                assert [words(row) for row in large.rows] == [words(row) for row in whole.rows]
+
+
+def test_every_type_of_event_has_its_step() -> None:
+    """A type that is added to the log has to be added here: its rows would be missing from large recordings."""
+    assert STEPS.keys() == e.FACT_CLASSES.keys()

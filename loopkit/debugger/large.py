@@ -19,11 +19,10 @@ from loopkit.debugger.outline import TYPECODES, VERSION, Outline
 from loopkit.debugger.outline_build import OutlineBuilder
 from loopkit.debugger.outline_window import OutlineWindow
 from loopkit.debugger.timeline import Timeline
-from loopkit.recording.header import FORMAT
 from loopkit.recording.index_file import Fingerprint, fingerprint_of, read_index, write_index
 from loopkit.recording.lock import owner_of
 from loopkit.recording.reader import open_lines
-from loopkit.recording.stored_events import EventReader
+from loopkit.recording.stored_events import EventReader, LineDecoder
 
 LARGE_BYTES = 8_000_000
 _FIRST_SLICE = 0.01
@@ -105,8 +104,8 @@ class LargeTimeline(Timeline):
         self.rows = LargeRows(self)
         self.events = LargeEvents(self)
         self._start = len(line)
-        self._lenient = header.format > FORMAT
-        self._reader = EventReader(path, lenient=self._lenient)
+        self._decoder = LineDecoder(header.format)
+        self._reader = EventReader(path, self._decoder)
         self._saving: Iterator[None] | None = None
         self._fingerprint: Fingerprint | None = None
         self._builder: OutlineBuilder | None = None
@@ -163,7 +162,7 @@ class LargeTimeline(Timeline):
         self._complete = False
         with suppress(OSError):
             self._fingerprint = fingerprint_of(self.path)
-        self._builder = OutlineBuilder(self.path, self._start, lenient=self._lenient)
+        self._builder = OutlineBuilder(self.path, self._start, self._decoder)
         self.outline = self._builder.outline
 
     def _keep(self) -> None:

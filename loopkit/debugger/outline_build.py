@@ -13,7 +13,8 @@ from loopkit.debugger.outline_steps import STEPS, Envelope, OutlineSteps, Step
 from loopkit.encoding import DecodingError
 from loopkit.events import Unrecognised
 from loopkit.recording.index_lines import HEAD, text_of
-from loopkit.recording.lines import event_line, read_event
+from loopkit.recording.lines import event_line
+from loopkit.recording.stored_events import LineDecoder
 
 _CLOCK_LINES = 32
 _BUFFER = 1 << 18
@@ -31,19 +32,19 @@ class OutlineBuilder:
     Args:
         path: the recording.
         start: bytes of its header's line.
-        lenient: a later format wrote it, so no line is known by its looks.
+        decoder: of the recording's format.
 
     Attributes:
         outline: what was read so far, and right up to there.
         ended: whether all whole lines that were there have been read.
     """
 
-    def __init__(self, path: Path, start: int, *, lenient: bool = False) -> None:
+    def __init__(self, path: Path, start: int, decoder: LineDecoder) -> None:
         self.outline = Outline()
         self.outline.size = start
         self.ended = False
         self._steps = OutlineSteps(self.outline)
-        self._lenient = lenient
+        self._decoder = decoder
         self._path = path
         self._line = 1
         self._last_seq = 0
@@ -78,7 +79,7 @@ class OutlineBuilder:
         start = self.outline.size
         self.outline.size = start + len(line)
         self._line += 1
-        if self._lenient or line[-2:] != _OBJECT_END:
+        if not self._decoder.plain or line[-2:] != _OBJECT_END:
             read = self._decoded(line)
         else:
             try:
@@ -100,7 +101,7 @@ class OutlineBuilder:
         if line.isspace():
             return None
         try:
-            event = read_event(line, lenient=self._lenient)
+            event = self._decoder.event(line)
         except DecodingError as error:
             self._damage(str(error))
             self._unreadable += 1

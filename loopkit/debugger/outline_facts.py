@@ -76,6 +76,10 @@ def _start(line: bytes, start: int) -> Start:  # noqa: ARG001  # all readers are
     return Start(_maybe_text(data.get("parent_call")), _maybe_text(data.get("model")))
 
 
+def _attempt(line: bytes, start: int) -> bool:  # noqa: ARG001  # all readers are called alike
+    return object_of(line).get("unreported") is True
+
+
 def _reply(line: bytes, start: int) -> Reply:
     """Read what stands behind the message, and of the message only what its calls are named.
 
@@ -152,6 +156,7 @@ def _masked(line: bytes, start: int) -> list[str]:  # noqa: ARG001  # all reader
 
 READERS: dict[str, Callable[[bytes, int], Any]] = {
     "LoopStarted": _start,
+    "ModelAttemptFailed": _attempt,
     "ModelReplied": _reply,
     "Decided": _decided,
     "ToolReturned": _returned,

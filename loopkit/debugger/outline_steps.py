@@ -132,9 +132,11 @@ class OutlineSteps:
     def model_requested(self, fact: object) -> None:
         self._own_iteration()
 
-    def attempt_failed(self, fact: object) -> None:
-        self._own_iteration()
-        self.note(fact, FAILED)
+    def attempt_failed(self, unreported: bool) -> None:
+        loop, _ = self._own_iteration()
+        if unreported:
+            self._spend(loop, NO_FIGURES)
+        self.note(unreported, FAILED)
 
     def model_replied(self, fact: Reply) -> None:
         outline = self.outline

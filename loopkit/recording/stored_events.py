@@ -6,10 +6,35 @@ from pathlib import Path
 
 from loopkit.encoding import DecodingError
 from loopkit.events import Event, Unrecognised
+from loopkit.recording.header import FORMAT
 from loopkit.recording.index_lines import HEAD, text_of
 from loopkit.recording.lines import read_event
+from loopkit.recording.sealing import opened
+from loopkit.recording.upgrades import unchanged, upgrade_from
 
 DAMAGED = "damaged line"
+
+
+class LineDecoder:
+    """Decodes single lines of a recording of some format.
+
+    Attributes:
+        plain: a line may be known by its looks, because it is today's format.
+    """
+
+    def __init__(self, number_of_format: int) -> None:
+        upgrade = upgrade_from(number_of_format)
+        self._lenient = number_of_format > FORMAT
+        self._change = unchanged if upgrade is None else upgrade.event
+        self.plain = not self._lenient and self._change is unchanged
+
+    def event(self, line: bytes) -> Event:
+        """Return the event of a line.
+
+        Raises:
+            DecodingError: it is none.
+        """
+        return read_event(opened(line)[0], lenient=self._lenient, upgrade=self._change)
 
 
 class EventReader:
@@ -17,12 +42,12 @@ class EventReader:
 
     Args:
         path: the recording.
-        lenient: a later format wrote it.
+        decoder: of its format.
     """
 
-    def __init__(self, path: Path, *, lenient: bool = False) -> None:
+    def __init__(self, path: Path, decoder: LineDecoder) -> None:
         self._file = path.open("rb", buffering=0)
-        self._lenient = lenient
+        self._decoder = decoder
 
     def event(self, start: int, length: int) -> Event:
         """Return the event of a line; one that isn't any comes as an unknown one.
@@ -34,7 +59,7 @@ class EventReader:
         self._file.seek(start)
         line = self._file.read(length).partition(b"\n")[0]
         try:
-            return read_event(line, lenient=self._lenient)
+            return self._decoder.event(line)
         except DecodingError as error:
             return _damaged(line, str(error))
 

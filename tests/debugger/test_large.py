@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from loopkit import events as e
 from loopkit.debugger.large import LargeTimeline
-from loopkit.debugger.nodes import Row
+from loopkit.debugger.nodes import Row, RowKind
 from loopkit.debugger.outline_steps import STEPS
 from loopkit.debugger.recorded import open_recording
 from loopkit.debugger.report import iteration_report
@@ -25,16 +25,22 @@ from tests.drivers.random_agents import Plan, plans
 from tests.drivers.random_runs import Meddling, meddlings, play
 from tests.drivers.stage import ClosingRecorder
 
+# shrinking runs agents again, which takes its time
 thorough = settings(
     max_examples=int(os.environ.get("LOOPKIT_EXAMPLES", "40")),
     deadline=None,
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 
 
 def words(row: Row) -> tuple[RowText, int, list[str]]:
     """What a row says, and in full what it stands for."""
-    return row_text(row), row.seq, list(iteration_report(row.iteration)) if row.iteration is not None else []
+    return (
+        row_text(row),
+        row.seq,
+        list(iteration_report(row.iteration)) if row.kind is RowKind.ITERATION and row.iteration else [],
+    )
 
 
 def figures(timeline: Timeline) -> list[object]:
@@ -68,7 +74,12 @@ def assert_same(path: Path, shuffle: Callable[[list[int]], None]) -> None:
             assert words(large.rows[place]) == words(whole.rows[place]), place
 
 
-@given(plan=plans(), meddling=meddlings(), chance=st.randoms(use_true_random=True), damage=st.lists(st.floats(0, 1), max_size=3))
+@given(
+    plan=plans(),
+    meddling=meddlings(),
+    chance=st.randoms(use_true_random=True),
+    damage=st.lists(st.floats(0, 1), max_size=3),
+)
 @thorough
 def test_every_row_of_any_run_is_the_same(plan: Plan, meddling: Meddling, chance: Any, damage: list[float]) -> None:
     """DESIGN §3, large files; sub-agents, warnings, edits, stops; also with lines missing (spec/faults.md j4)."""

@@ -172,8 +172,7 @@ class LargeTimeline(Timeline):
             self._saving = write_index(self.path, VERSION, found, self.outline.columns(), self.outline.figures())
 
     def _save(self, seconds: float | None) -> None:
-        assert self._saving is not None
-        for _ in self._saving:
+        for _ in self._saving or ():
             if seconds is not None:
                 return
         self._saving = None

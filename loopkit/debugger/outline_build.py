@@ -9,7 +9,8 @@ from typing import Any, TypeAlias
 
 from loopkit.debugger.outline import Outline
 from loopkit.debugger.outline_facts import READERS
-from loopkit.debugger.outline_steps import STEPS, Envelope, OutlineSteps, Step
+from loopkit.debugger.outline_state import Envelope
+from loopkit.debugger.outline_steps import STEPS, OutlineSteps, Step
 from loopkit.encoding import DecodingError
 from loopkit.events import Unrecognised
 from loopkit.recording.index_lines import HEAD, text_of

@@ -169,5 +169,6 @@ READERS: dict[str, Callable[[bytes, int], Any]] = {
     "DecisionExpired": call_of,
     "ToolStarted": call_of,
     "ToolProgressed": call_of,
+    "ToolAttemptFailed": call_of,
     "ToolEndedLate": call_of,
 }

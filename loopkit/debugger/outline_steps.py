@@ -79,6 +79,10 @@ class OutlineSteps(OutlineState):
     def call_changed(self, call: str) -> None:
         self._known(call)
 
+    def tool_attempt_failed(self, call: str) -> None:
+        if self._known(call) is not None:
+            self.note(call)
+
     def call_ended(self, fact: End) -> None:
         known = self._known(fact.call)
         if known is None:
@@ -144,6 +148,7 @@ STEPS: dict[str, Step] = {
     "DecisionExpired": OutlineSteps.decision_expired,
     "ToolStarted": OutlineSteps.call_changed,
     "ToolProgressed": OutlineSteps.call_changed,
+    "ToolAttemptFailed": OutlineSteps.tool_attempt_failed,
     "ToolSkipped": OutlineSteps.call_ended,
     "ToolReturned": OutlineSteps.call_ended,
     "ToolFailed": OutlineSteps.call_ended,

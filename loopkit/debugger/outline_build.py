@@ -67,14 +67,23 @@ class OutlineBuilder:
             self.ended = False
             while not self.ended and (deadline is None or time.perf_counter() < deadline):
                 lines = list(islice(file, _CLOCK_LINES))
-                if lines and lines[-1][-1] != _LINE_END:
-                    # the rest of the last one may be on its way
-                    del lines[-1]
                 self.ended = len(lines) < _CLOCK_LINES
+                if lines and lines[-1][-1] != _LINE_END and not self._is_whole(lines[-1]):
+                    # the rest of the last one may be on its way
+                    self.ended = True
+                    del lines[-1]
                 for line in lines:
                     self._take(line)
         self._steps.count_tokens()
         return self.outline.size > before
+
+    def _is_whole(self, line: bytes) -> bool:
+        """Whether a last line lacks nothing but its end."""
+        try:
+            self._decoder.event(line)
+        except DecodingError:
+            return False
+        return True
 
     def _take(self, line: bytes) -> None:
         start = self.outline.size

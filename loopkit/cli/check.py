@@ -1,6 +1,7 @@
 """Say whether recordings are sound: header, sequence, schema, torn or damaged lines.
 
-Exit code: 0 all are sound, 1 something was found, 2 a file can't be read at all.
+With --secrets: what a file hides, which secrets it shows, and what looks like one; foreign sessions too.
+Exit code: 0 all are sound (with --secrets: none shows a secret), 1 something was found, 2 a file can't be read at all.
 """
 
 from __future__ import annotations
@@ -15,11 +16,16 @@ from loopkit.errors import LoopkitError
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.add_argument("files", metavar="FILE", nargs="+", help="recordings")
+    parser.add_argument("--secrets", action="store_true", help="look for secrets instead, in any kind of session")
     parser.add_argument("--json", action="store_true", help="a JSON list, one object a file")
 
 
 def run(options: argparse.Namespace) -> int:
     """Check each file and print what was found."""
+    if options.secrets:
+        from loopkit.cli.check_secrets import check_secrets
+
+        return check_secrets(options)
     from loopkit.debugger.display import one_line
     from loopkit.debugger.runs import check_file
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import anyio
 
@@ -26,9 +26,11 @@ from loopkit.outcomes import ToolApproval
 from loopkit.providers.protocol import Delta
 from loopkit.recording.check import Finding, check_recording
 from loopkit.recording.reader import read_recording, require_sound
+from loopkit.recording.redaction.inspection import SecretsReport, inspect_secrets
 from loopkit.recording.writer import Recorder
 
 Approval = Literal["all", "none", "read-only"]
+FileSecrets: TypeAlias = SecretsReport
 
 
 @dataclass(frozen=True)
@@ -178,6 +180,18 @@ def fork_file(
     if isinstance(end, Exception):
         raise end
     return Path(out)
+
+
+def secrets_of_file(path: str | Path) -> FileSecrets:
+    """Return what a recording or a foreign session hides, what secrets it shows, and what looks like some.
+
+    Raises:
+        RecordingError: there is no file, or it can't be read.
+    """
+    try:
+        return inspect_secrets(path)
+    except OSError as error:
+        raise RecordingError(f"{path}: can't be read ({error.strerror or error})") from None
 
 
 def check_file(path: str | Path) -> list[Finding]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from loopkit.recording.redaction.names import LONGEST_NAME, Named, named, named_in_url
-from loopkit.recording.redaction.values import is_no_value, looks_random, may_be_password, may_be_token
+from loopkit.recording.redaction.values import is_example, is_no_value, looks_random, may_be_password, may_be_token
 
 # in lower case; a text that holds none of them names no secret
 NAME_STEMS = ("pass", "pwd", "secret", "token", "key", "auth", "cred", "cookie", "jwt", "sess", "phrase", "://")
@@ -22,15 +22,19 @@ _QUOTE = r"\\{0,4}[\"'`]"
 _PAIR = re.compile(
     _STEM
     + _NAME_TAIL
-    + rf"(?P<close>{_QUOTE})?\]?[ \t]{{0,20}}(?P<sep>=>|:=|==?|:[ \t]{{0,3}}[A-Za-z_.\[\]|]{{1,30}}[ \t]{{0,3}}=(?!=)|:)[ \t]{{0,20}}(?P<list>\[[ \t\n]{{0,20}})?"
+    + rf"(?P<close>{_QUOTE})?\]?[ \t]{{0,20}}(?P<sep>=>|:=|==?|\(|\||:[ \t]{{0,3}}[A-Za-z_.\[\]|]{{1,30}}[ \t]{{0,3}}=(?!=)|:)[ \t]{{0,20}}(?P<list>\[[ \t\n]{{0,20}})?"
     + r"(?:[bfru]{0,2}(?P<quote>\\{0,4}(?:\"\"\"|[\"'`]))|(?P<bare>[^\s\"'`\\]))",
     re.IGNORECASE,
 )
 _NAME_BEFORE = re.compile(r"[A-Za-z0-9_.\-]*$")
-_BARE_LINE = re.compile(r"[^\s\"'`\\]+")
-_BARE_WORD = re.compile(r"[^\s\"'`\\,;<>(){}\[\]|&]+")
+# as long as anything that is judged; what is accepted is read to its end
+_BARE_LINE = re.compile(r"[^\s\"'`\\]{1,4200}")
+_BARE_WORD = re.compile(r"[^\s\"'`\\,;<>(){}\[\]|&]{1,4200}")
+_LONGEST_QUOTED = 65_536
+_REST_OF_WORD = re.compile(r"[^\s\"'`\\,;<>(){}\[\]|&]*")
 _SCHEME = re.compile(r"(bearer|basic|token|apikey|api-key|digest|negotiate|aws4-hmac-sha256)[ \t]+", re.IGNORECASE)
-_HEADER_VALUE = re.compile(r"[^\r\n\"'`\\]+")
+_HEADER_VALUE = re.compile(r"[^\r\n'`\\]{1,4200}")
+_SCHEMES_OF_A_LINE = ("digest", "aws4-hmac-sha256", "negotiate")
 _COOKIE = re.compile(
     r"(?:^|[\s\"'`])(?:set-)?cookie2?[\"']?[ \t]*:[ \t]*[\"']?([^\r\n\"'`\\]{3,})", re.IGNORECASE | re.MULTILINE
 )
@@ -40,6 +44,7 @@ _NAME_AND_VALUE = re.compile(
     re.IGNORECASE,
 )
 _USERINFO = re.compile(r"://([^\s/@:\"'<>`\\]{0,128}):([^\s@\"'<>`\\]{1,256})@(?=[A-Za-z0-9\[_.$<{*%-])")
+_PORT = re.compile(r"[0-9]{1,5}/")
 _USER_ONLY = re.compile(r"://([A-Za-z0-9_\-.~%]{16,256})@(?=[A-Za-z0-9\[])")
 _QUERY = re.compile(r"[?&;#]([A-Za-z0-9_.\-]{2,60})=([^\s&;#\"'<>`\\,)}\]|]{4,4096})")
 _FLAG = re.compile(
@@ -51,8 +56,9 @@ _USER_FLAG = re.compile(
 _ELEMENT = re.compile(r"<([A-Za-z][A-Za-z0-9_.:\-]{2,60})>([^<>]{3,4096})</")
 _NETRC = re.compile(r"\blogin[ \t]+\S{1,128}[ \t\r\n]+password[ \t]+(\S{3,256})", re.IGNORECASE)
 _PROSE = re.compile(
-    r"\b(password|passphrase|passcode|secret|token|api[ _-]?key|access[ _-]?key|credential)[ \t]+(?:is|was|are|=|to be|set to|reset to|changed to)[ \t]*:?[ \t]*"
-    rf"(?:{_QUOTE})?([^\s\"'`\\,;<>()]{{6,256}})",
+    r"\b(password|passphrase|passcode|secret|token|api[ _-]?key|access[ _-]?key|credential)[ \t]+"
+    r"(?P<verb>(?:is|was|are|to be|set to|reset to|changed to)[ \t]*:?[ \t]*)?"
+    rf"(?:{_QUOTE})?(?P<value>[^\s\"'`\\,;<>()]{{6,256}})",
     re.IGNORECASE,
 )
 
@@ -140,36 +146,51 @@ def _pairs(text: str, name_rule: NameRule) -> Iterator[Assigned]:
 
 
 def _value_of(text: str, match: re.Match[str], name: str, start: int, found: Named) -> Assigned | None:
-    quote = match["quote"]
-    if quote is not None:
-        begin, end = match.end(), _closing(text, match.end(), quote)
-        depth = _depth(quote)
-    else:
-        begin, depth = match.start("bare"), 0
-        environment = (
-            name.isupper() and match["sep"] == "=" and text[start - 1 : start] in ("", "\n", " ", "\t", '"', "'")
-        )
-        word = (_BARE_LINE if environment else _BARE_WORD).match(text, begin)
-        assert word is not None
-        end = word.end()
-    if found.rule == "authorization":
-        return _authorization(text, begin, end, quoted=quote is not None)
+    if match["sep"] in ("(", "|"):
+        found = Named(found.rule, sure=False)
     if found.rule == "cookie":
         return None
-    value = text[begin:end]
-    if quote is None:
-        trimmed = value.rstrip(".,:;!?")
-        value, end = trimmed, begin + len(trimmed)
-        if environment:
-            return Assigned(begin, end, found.rule) if _is_set(value, found) else None
-    return Assigned(begin, end, found.rule, depth) if accepts(found, value, quoted=quote is not None) else None
+    if match["quote"] is None:
+        return _bare_value(text, match, name, start, found)
+    begin, end = match.end(), _closing(text, match.end(), match["quote"])
+    if found.rule == "authorization":
+        return _authorization(text, begin, end)
+    accepted = accepts(found, text[begin:end], quoted=True)
+    return Assigned(begin, end, found.rule, _depth(match["quote"])) if accepted else None
+
+
+def _bare_value(text: str, match: re.Match[str], name: str, start: int, found: Named) -> Assigned | None:
+    begin = match.start("list") if match["list"] else match.start("bare")
+    if found.rule == "authorization":
+        return _authorization(text, begin, len(text))
+    is_tight = match["sep"] == "=" and start + len(name) == match.start("sep") and match.end("sep") == begin
+    environment = is_tight and name.isupper() and text[start - 1 : start] in ("", "\n", " ", "\t", '"', "'")
+    word = (_BARE_LINE if environment else _BARE_WORD).match(text, begin)
+    value = "" if word is None else word[0]
+    if environment and not _is_set(value, found):
+        return None
+    value = value.rstrip(".,:;" if match["sep"] == "=" else ".,:;!?")
+    end = begin + len(value)
+    accepted = environment or accepts(found, value, quoted=False) or _is_whole_line(text, start, end, value, found)
+    if word is None or not value or not accepted:
+        return None
+    return Assigned(begin, _end_of(text, word, value), found.rule)
+
+
+def _is_whole_line(text: str, start: int, end: int, value: str, found: Named) -> bool:
+    """Say whether a password of letters alone stands by itself on a line of settings."""
+    if found.rule != "password" or not found.sure or not (len(value) >= 8 and value.islower() and value.isalpha()):
+        return False
+    begins, ends = text[text.rfind("\n", 0, start) + 1 : start], text[end : end + 1]
+    return not begins.strip(" -") and ends in ("", "\n", "\r") and may_be_password(value, quoted=True)
 
 
 def _is_set(value: str, found: Named) -> bool:
     """Say whether an environment variable of a secret's name holds one."""
     if not found.sure:
         return looks_random(value)
-    return len(value) >= 3 and not is_no_value(value) and not value.startswith(("/", "./", "$", "~"))
+    is_other = is_no_value(value) or is_example(value) or value.startswith(("/", "./", "$", "~"))
+    return len(value) >= 3 and not is_other
 
 
 def _closing(text: str, begin: int, quote: str) -> int:
@@ -177,11 +198,12 @@ def _closing(text: str, begin: int, quote: str) -> int:
     place = begin
     mark = quote.lstrip("\\")
     backslashes = len(quote) - len(mark)
-    line = text.find("\n", begin) if len(mark) == 1 and mark != "`" else -1
+    limit = begin + _LONGEST_QUOTED
+    line = text.find("\n", begin, limit) if len(mark) == 1 and mark != "`" else -1
     while True:
-        place = text.find(mark, place)
+        place = text.find(mark, place, limit)
         if place < 0 or (0 <= line < place):
-            return line if line >= 0 else min(len(text), begin + 4096)
+            return line if line >= 0 else min(len(text), limit)
         before = place
         while before > begin and text[before - 1] == "\\":
             before -= 1
@@ -195,22 +217,26 @@ def _depth(quote: str) -> int:
     return {0: 0, 1: 1, 2: 1, 3: 2}.get(quote.count("\\"), 2)
 
 
-def _authorization(text: str, begin: int, end: int, *, quoted: bool) -> Assigned | None:
-    line = _HEADER_VALUE.match(text, begin)
-    if line is None:
-        return None
-    end = min(end, line.end()) if quoted else line.end()
+def _authorization(text: str, begin: int, end: int) -> Assigned | None:
     scheme = _SCHEME.match(text, begin, end)
-    if scheme is not None and scheme[1].lower() in ("digest", "aws4-hmac-sha256", "negotiate"):
-        return Assigned(scheme.end(), end, "authorization")
-    begin = begin if scheme is None else scheme.end()
-    word = _BARE_LINE.match(text, begin, end)
+    if scheme is not None and scheme[1].lower() in _SCHEMES_OF_A_LINE:
+        line = _HEADER_VALUE.match(text, scheme.end(), end)
+        return None if line is None else Assigned(*line.span(), "authorization")
+    word = _BARE_LINE.match(text, begin if scheme is None else scheme.end(), end)
     if word is None:
         return None
     value = word[0].rstrip(",;)}]")
     basic = scheme is not None and scheme[1].lower() == "basic"
     accepted = may_be_token(value) if scheme is None else _is_credential(value) or (basic and _is_basic(value))
-    return Assigned(begin, begin + len(value), "authorization") if accepted else None
+    return Assigned(word.start(), _end_of(text, word, value), "authorization") if accepted else None
+
+
+def _end_of(text: str, word: re.Match[str], value: str) -> int:
+    """Return where an accepted value ends; one that was too long to be judged is hidden whole."""
+    if len(value) < len(word[0]):
+        return word.start() + len(value)
+    rest = _REST_OF_WORD.match(text, word.end())
+    return word.end() if rest is None else rest.end()
 
 
 def _is_credential(value: str) -> bool:
@@ -237,7 +263,7 @@ def _named_values(text: str, name_rule: NameRule) -> Iterator[Assigned]:
         end = _closing(text, match.end(), match["quote"])
         value = text[match.end() : end]
         if found.rule == "authorization":
-            assigned = _authorization(text, match.end(), end, quoted=True)
+            assigned = _authorization(text, match.end(), end)
             if assigned is not None:
                 yield assigned
         elif accepts(found, value, quoted=True):
@@ -255,7 +281,8 @@ def _cookies(text: str) -> Iterator[Assigned]:
 def _in_urls(text: str, name_rule: NameRule) -> Iterator[Assigned]:
     for match in _USERINFO.finditer(text):
         password = match[2]
-        if not is_no_value(password) and password.lower() not in ("password", "pass", "pw", "pwd", "secret"):
+        is_word = password.lower() in ("password", "pass", "pw", "pwd", "secret")
+        if not is_no_value(password) and not is_word and not _PORT.match(password):
             yield Assigned(*match.span(2), "password")
     for match in _USER_ONLY.finditer(text):
         if looks_random(match[1]):
@@ -287,10 +314,13 @@ def _elements(text: str, name_rule: NameRule) -> Iterator[Assigned]:
 
 def _prose(text: str, name_rule: NameRule) -> Iterator[Assigned]:
     for match in _PROSE.finditer(text):
-        value = match[2].rstrip(".,:;!?")
+        value = match["value"].rstrip(".,:;!?")
         has_both = any(c.isdigit() for c in value) and any(c.isalpha() for c in value)
-        if has_both and may_be_password(value, quoted=False) and name_rule(match[1]) is not None:
-            yield Assigned(match.start(2), match.start(2) + len(value), name_rule(match[1]).rule)  # type: ignore[union-attr]  # asked in the line before
+        found = name_rule(match[1])
+        if not has_both or found is None:
+            continue
+        if looks_random(value) or (match["verb"] and may_be_password(value, quoted=False)):
+            yield Assigned(match.start("value"), match.start("value") + len(value), found.rule)
 
 
 __all__ = ["NAME_STEMS", "Assigned", "accepts", "found_assignments"]

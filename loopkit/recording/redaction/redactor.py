@@ -22,6 +22,7 @@ from loopkit.recording.redaction.values import is_no_value, is_telling, looks_ra
 
 MOST_VALUES = 256
 SHORTEST_BEGINNING = 6
+_VALUE_KEYS = frozenset({"access", "data", "key", "plain", "raw", "refresh", "secret", "value"})
 _DIGITS = re.compile(r"[0-9]{4,}")
 
 
@@ -250,7 +251,7 @@ class Redactor:
         changed = {
             key: self._named_text(each, Named(found.rule, False), trusted=trusted)
             for key, each in inner.items()
-            if isinstance(each, str) and key != "type"
+            if isinstance(each, str) and (found.rule == "cookie" or key.lower() in _VALUE_KEYS)
         }
         if all(inner[key] is each for key, each in changed.items()):
             return inner

@@ -59,6 +59,11 @@ def is_no_value(value: str) -> bool:
     return _is(_MASKED, stripped) or _is(_REFERENCES, stripped)
 
 
+def is_example(value: str) -> bool:
+    """Say whether a text only shows where a secret would stand: `your-token-here`."""
+    return _is(_EXAMPLE, value) and not any(character.isdigit() for character in value)
+
+
 def looks_random(value: str) -> bool:
     """Say whether a text looks like a generated key: letters and digits mixed, no words, path, date or expression."""
     if not 8 <= len(value) <= LONGEST_JUDGED or any(character.isspace() for character in value):
@@ -91,7 +96,7 @@ def may_be_password(value: str, *, quoted: bool) -> bool:
     """
     if len(value) < 3 or is_no_value(value) or value.lower() in _COMMON_WORDS:
         return False
-    if _is(_EXAMPLE, value) and not any(character.isdigit() for character in value):
+    if is_example(value):
         return False
     if any(character.isspace() for character in value):
         return quoted and _has_digit_and_letter(value) and len(value.split()) <= 3
@@ -137,6 +142,7 @@ def _has_digit_and_letter(value: str) -> bool:
 
 __all__ = [
     "entropy",
+    "is_example",
     "is_hash_or_id",
     "is_no_value",
     "is_telling",

@@ -65,9 +65,7 @@ OTHER = (
     ),
     *("plain words", "max_tokens=5", "\ud800", "\u202e", "=", ": ", "//", "@", "-----BEGIN ", "eyJ", "sk-"),
 )
-texts = st.lists(st.sampled_from(SPELLINGS) | st.sampled_from(OTHER) | st.text(max_size=6), max_size=5).map(
-    " ".join
-)
+texts = st.lists(st.sampled_from(SPELLINGS) | st.sampled_from(OTHER) | st.text(max_size=6), max_size=5).map(" ".join)
 
 
 @dataclass(frozen=True)

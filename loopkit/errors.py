@@ -39,7 +39,16 @@ class RecordingNewer(RecordingError):
 
 
 class RecordingUnwritable(RecordingError):
-    """The disk or the file system did not take what was to be recorded; it may be tried again (spec/faults.md j6)."""
+    """The disk or the file system did not take what was to be recorded; it may be tried again (spec/faults.md j6).
+
+    Args:
+        message: one line.
+        reason: what the system said, such as "No space left on device".
+    """
+
+    def __init__(self, message: str, reason: str) -> None:
+        super().__init__(message)
+        self.reason = reason
 
 
 class RecordingInUse(RecordingError):

@@ -13,6 +13,7 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from loopkit.cli.durability import add_durability
 from loopkit.cli.output import warn, warn_of
 from loopkit.cli.refused import advise_on, refused_tools
 from loopkit.cli.stopping import stopped_like_ctrl_c
@@ -43,6 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=LATER_CALLS[0],
         help="which calls after the change run: those of tools declared to only read (default), all, or none",
     )
+    add_durability(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -64,6 +66,7 @@ def run(options: argparse.Namespace) -> int:
                 output,
                 approve=options.later_calls,
                 overwrite=options.overwrite,
+                durability=options.durability,
                 tell=warn,
             )
     except (LoopkitError, OSError):

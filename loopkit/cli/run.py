@@ -13,6 +13,7 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from loopkit.cli.durability import add_durability
 from loopkit.cli.output import USAGE_ERROR, print_json, warn, warn_of
 from loopkit.cli.refused import advise_on, refused_tools
 from loopkit.cli.stopping import stopped_like_ctrl_c
@@ -37,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="which tool calls run: those of tools declared to only read (default), all, or none; "
         "the others are refused, and the model is told so",
     )
+    add_durability(parser)
     parser.add_argument("--json", action="store_true", help="one JSON object instead of text")
 
 
@@ -50,7 +52,13 @@ def run(options: argparse.Namespace) -> int:
     # what tools print must not stand between the lines of the answer
     with stopped_like_ctrl_c(f"stopped; what happened so far is in {path}"), redirect_stdout(sys.stderr):
         outcome = run_headless(
-            agent, options.task, record=path, approve=options.approve, overwrite=options.overwrite, tell=warn
+            agent,
+            options.task,
+            record=path,
+            approve=options.approve,
+            overwrite=options.overwrite,
+            durability=options.durability,
+            tell=warn,
         )
     refused = refused_tools(outcome.path)
     data = {**_data(outcome), "refused": refused}

@@ -20,10 +20,11 @@ from loopkit.drivers.loop_driver import LoopDriver
 from loopkit.drivers.result import ToolLoopResult
 from loopkit.drivers.run import Run, new_header
 from loopkit.drivers.tool_loop import run_root
-from loopkit.errors import DecisionNotAccepted, RecordingError
+from loopkit.errors import DecisionNotAccepted, RecordingError, RecordingUnwritable
 from loopkit.messages import Problem
 from loopkit.outcomes import Approve, Cancelled, Deny, Modify, Respond, ToolApproval
 from loopkit.providers.protocol import Delta, TextDelta
+from loopkit.recording.syncing import Durability
 from loopkit.recording.writer import Recorder
 from loopkit.tools.checks import json_problem
 
@@ -42,9 +43,19 @@ class LiveRun:
         path: where the run is recorded.
         policy: decides before a person is asked; None asks for every call.
         backend: `asyncio` or `trio`.
+        durability: when the recording reaches the disk.
     """
 
-    def __init__(self, agent: Agent, task: str, path: Path, policy: Policy | None, backend: str) -> None:
+    def __init__(
+        self,
+        agent: Agent,
+        task: str,
+        path: Path,
+        policy: Policy | None,
+        *,
+        backend: str,
+        durability: Durability,
+    ) -> None:
         self.path = path
         self.result: ToolLoopResult | None = None
         self.error: BaseException | None = None
@@ -63,7 +74,7 @@ class LiveRun:
         self._ended = threading.Event()
         self._run = Run(
             new_header(),
-            Recorder(path),
+            Recorder(path, durability=durability),
             self,
             max_runs=agent.config.max_runs,
             max_concurrent_runs=agent.config.max_concurrent_runs,
@@ -123,6 +134,11 @@ class LiveRun:
             return decided if fits else None
         return decided
 
+    def stands_unrecorded(self, error: RecordingUnwritable) -> bool:
+        """Stand until a person chooses."""
+        self._call_wake()
+        return True
+
     def happened(self, event: e.Event) -> None:
         """Queue an event for `take`."""
         fact = event.fact
@@ -169,6 +185,11 @@ class LiveRun:
         return bool(self._events)
 
     @property
+    def recording_trouble(self) -> RecordingUnwritable | None:
+        """Why the run stands with a recording that can't be written, or None."""
+        return None if self._run.broken is not None else self._run.log.trouble
+
+    @property
     def now(self) -> float:
         """Seconds since the run started."""
         return self._run.clock() - self._run.started_at
@@ -177,7 +198,7 @@ class LiveRun:
         """Have `wake` called, in whatever thread brings it about, when there is something new after a `take`."""
         self._wake = wake
         self._woken = False
-        if self._events or self.ended:
+        if self._events or self.ended or self.recording_trouble is not None:
             self._call_wake()
 
     def take(self) -> list[e.Event]:
@@ -238,6 +259,15 @@ class LiveRun:
                 if gate is not None:
                     driver.post(e.Resumed(gate, PERSON))
 
+    def retry_recording(self) -> bool:
+        """Write what was held back, and go on if that works; say whether it did."""
+        return self._run.retry_recording()
+
+    def go_on_unrecorded(self) -> None:
+        """End the recording where it is and go on without one."""
+        self._run.go_on_unrecorded()
+        self._call_wake()
+
     def pause(self) -> None:
         """Stand at the next gate; a running answer comes to its end first."""
         self._stepping = "step"
@@ -250,7 +280,10 @@ class LiveRun:
         """
         with self._run.lock:
             self._stop_asked = (by, reason)
-            if self._began:
+            self._run.retry_recording()
+            if self.recording_trouble is not None:
+                self._run.give_up(self.recording_trouble)
+            elif self._began:
                 self._stop_root()
 
     def _stop_root(self) -> None:

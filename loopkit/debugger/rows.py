@@ -337,6 +337,9 @@ def _note(row: Row) -> RowText:
             words = f"left out of requests from here on: {count_text(len(calls), 'older result')} ({ids})"
         case e.HistoryEdited() | e.AgentChanged() | e.AnswerEdited() | e.ResultEdited() | e.Reopened():
             words = _edit_text(fact)
+        case e.RecordingEnded(reason):
+            words = f"not recorded from here on, though the run went on: the disk took no more ({reason})"
+            tone = "bad"
         case e.Unrecognised(type_name, data):
             words = f"{type_name} {arguments_line(data)}"
         case _:

@@ -20,13 +20,14 @@ from loopkit.drivers.loop_driver import LoopDriver
 from loopkit.drivers.replay import Source, replay
 from loopkit.drivers.replay_report import Match, ReplayReport
 from loopkit.drivers.result import ToolLoopResult
-from loopkit.errors import RecordingError, UserError
+from loopkit.errors import RecordingError, RecordingUnwritable, UserError
 from loopkit.events import ROOT, Event, ModelAttemptFailed
 from loopkit.outcomes import ToolApproval
 from loopkit.providers.protocol import Delta
 from loopkit.recording.check import Finding, check_recording
 from loopkit.recording.reader import read_recording, require_sound
 from loopkit.recording.redaction.inspection import SecretsReport, inspect_secrets
+from loopkit.recording.syncing import Durability
 from loopkit.recording.writer import Recorder
 
 Approval = Literal["all", "none", "read-only"]
@@ -65,6 +66,9 @@ class Unattended:
     def decide(self, driver: LoopDriver, call: CallState) -> tuple[ToolApproval, str] | None:
         return self._policy.decide(call.call, driver.core.state.tools.get(call.call.name))
 
+    def stands_unrecorded(self, error: RecordingUnwritable) -> bool:
+        return False
+
     def happened(self, event: Event) -> None:
         """Say that a request is sent again."""
         if isinstance(event.fact, ModelAttemptFailed) and event.fact.retry:
@@ -83,6 +87,7 @@ def run_headless(
     record: str | Path | None,
     approve: Approval = "read-only",
     overwrite: bool = False,
+    durability: Durability = "iteration",
     backend: str = "asyncio",
     tell: Callable[[str], None] = lambda _: None,
 ) -> HeadlessOutcome:
@@ -92,12 +97,13 @@ def run_headless(
         record: where the run is kept, or None.
         approve: which calls run: those of tools declared to only read, all, or none.
         overwrite: whether a recording that is there already is replaced.
+        durability: when the recording reaches the disk; see `loopkit.Recorder`.
         tell: told in one line when a request failed and is sent again; the line is not safe to show as it is.
 
     Raises:
         UserError: the recording can't be written.
     """
-    recorder = None if record is None else _recorder(record, overwrite=overwrite)
+    recorder = None if record is None else _recorder(record, overwrite=overwrite, durability=durability)
     watcher = Unattended(HEADLESS_POLICIES[approve](), tell)
     path = None if record is None else Path(record)
     match _end_of(lambda: agent.run(task, recorder=recorder, watcher=watcher), backend):
@@ -109,8 +115,8 @@ def run_headless(
             return HeadlessOutcome(result, None, path)
 
 
-def _recorder(path: str | Path, *, overwrite: bool) -> Recorder:
-    return Recorder(path, if_exists="replace" if overwrite else "fail")
+def _recorder(path: str | Path, *, overwrite: bool, durability: Durability) -> Recorder:
+    return Recorder(path, if_exists="replace" if overwrite else "fail", durability=durability)
 
 
 def _end_of(
@@ -156,6 +162,7 @@ def fork_file(
     *,
     approve: Approval = "read-only",
     overwrite: bool = False,
+    durability: Durability = "iteration",
     tell: Callable[[str], None] = lambda _: None,
 ) -> Path:
     """Go on from inside a recording, without a screen, and return the new recording; see `loopkit.fork`.
@@ -163,6 +170,7 @@ def fork_file(
     Args:
         approve: which of the calls after the fork run.
         overwrite: whether a recording that is there already is replaced; the parent never is.
+        durability: when the recording reaches the disk; see `loopkit.Recorder`.
         tell: as in `run_headless`.
 
     Raises:
@@ -175,7 +183,7 @@ def fork_file(
     if ROOT not in states_after(parent.path, parent.events, len(parent.events)):
         raise RecordingError(f"{parent.path}: does not hold the start of its root loop, so nothing can go on from it")
     watcher = Unattended(HEADLESS_POLICIES[approve](), tell)
-    recorder = _recorder(out, overwrite=overwrite)
+    recorder = _recorder(out, overwrite=overwrite, durability=durability)
     end = _end_of(lambda: fork(parent, at=at, edit=edit, agent=agent, recorder=recorder, watcher=watcher))
     if isinstance(end, Exception):
         raise end

@@ -19,6 +19,7 @@ from loopkit.errors import DecisionNotAccepted
 from loopkit.events import ROOT, Event
 from loopkit.messages import Problem
 from loopkit.outcomes import Approve, Deny, Modify, Respond, ToolApproval
+from loopkit.recording.syncing import Durability
 from loopkit.tools.checks import SchemaCheck
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ class Session:
         record: str | Path | None = None,
         policy: Policy | None = None,
         backend: str = "asyncio",
+        durability: Durability = "iteration",
     ) -> Session:
         """Start an agent in its own thread and return at once; it stops before every tool call.
 
@@ -79,6 +81,7 @@ class Session:
             record: where the run is kept; by default a new file in the recordings folder.
             policy: decides before a person is asked.
             backend: `asyncio` or `trio`.
+            durability: when the recording reaches the disk; see `loopkit.Recorder`.
 
         Raises:
             UserError: the recording can't be written, in one line.
@@ -87,7 +90,7 @@ class Session:
         from loopkit.debugger.targets import new_recording_path  # noqa: PLC0415  # the same
 
         path = new_recording_path(agent.name) if record is None else Path(record)
-        return cls(live=LiveRun(agent, task, path, policy, backend), title=task)
+        return cls(live=LiveRun(agent, task, path, policy, backend=backend, durability=durability), title=task)
 
     # ── what it shows ────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -159,6 +162,8 @@ class Session:
         if live is not None and live.ended and not live.has_news and not self.timeline.ended:
             # the run broke outside its loop, for instance because its recording could not be written
             return replace(status, state="failed", waits_for="", elapsed=self.timeline.t)
+        if self.running and self.recording_trouble:
+            return replace(status, state="waiting", waits_for=f"you: {self.recording_trouble}")
         return status
 
     def pending(self) -> list[PendingDecision]:
@@ -233,6 +238,29 @@ class Session:
         if node is None:
             raise DecisionNotAccepted(f"there is no call {one_line(call, 80)} in this run")
         self._live.decide_call(node.loop.path, call, version, decision)
+
+    # ── a recording that can't be written any more: retry, stop, or go on without ────────────────────────────────────
+
+    @property
+    def recording_trouble(self) -> str:
+        """Why the run stands with a recording that can't be written, in one safe line; empty when it can."""
+        trouble = None if self._live is None else self._live.recording_trouble
+        return "" if trouble is None else f"the recording can't be written ({one_line(trouble.reason, 80)})"
+
+    def retry_recording(self) -> bool:
+        """Try to record what was held back, and go on when it works; nothing of it is lost when it does not.
+
+        Returns:
+            whether all is recorded.
+        """
+        return True if self._live is None else self._live.retry_recording()
+
+    def go_on_unrecorded(self) -> None:
+        """End the recording where it is, which the recording says, and go on without one."""
+        trouble = self.recording_trouble
+        if self._live is not None and trouble:
+            self._live.go_on_unrecorded()
+            self.notices.append(f"what followed is not recorded: {trouble}")
 
     # ── commands; they do nothing on a recording ─────────────────────────────────────────────────────────────────────
 

@@ -386,6 +386,7 @@ _HANDLERS: dict[type, Callable[[Timeline, e.Event, Any], None]] = {
     e.StopCommanded: Timeline._noted,
     e.CallbackFailed: Timeline._noted,
     e.Reopened: Timeline._noted,
+    e.RecordingEnded: Timeline._noted,
     e.LoopFinished: Timeline._finished,
     e.LoopFailed: Timeline._failed,
 }

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from contextvars import copy_context
 from typing import Any
 
@@ -15,6 +16,7 @@ from anyio.abc import TaskGroup
 
 from loopkit.core.state import AskDecision, CallModel, Effect, ProcessResult, ReadClock, RunTool
 from loopkit.drivers.waking import current_waker
+from loopkit.errors import RecordingError
 
 
 class EffectTasks:
@@ -23,6 +25,7 @@ class EffectTasks:
     Args:
         lock: the run's; held by whoever calls `follow`.
         wants: what the loop wants now.
+        may_act: whether what is wanted may be started yet; `follow_here` is called again when it may.
         perform: carries an effect out; its second argument says that it runs in the driving task.
     """
 
@@ -30,12 +33,14 @@ class EffectTasks:
         self,
         lock: threading.RLock,
         wants: Callable[[], frozenset[Effect]],
+        may_act: Callable[[], bool],
         perform: Callable[[Effect, bool], Awaitable[None]],
     ) -> None:
         self.wake = current_waker()
         self.group: TaskGroup | None = None
         self._lock = lock
         self._wants = wants
+        self._may_act = may_act
         self._perform = perform
         self._thread = threading.get_ident()
         self._context = copy_context()
@@ -70,20 +75,23 @@ class EffectTasks:
     def follow(self) -> None:
         """Start what is wanted and was not started, cancel what runs and is not wanted any more."""
         if threading.get_ident() != self._thread:
-            self.wake(self._follow_here)
+            self.wake(self.follow_here)
             return
         wants = self._wants()
         if wants != self._issued:
-            new = _in_order(wants - self._issued)
             for effect in self._scopes.keys() - wants:
                 self._scopes[effect].cancel()
-            self._issued = wants
-            for effect in new:
-                self._start(effect)
+            new = wants - self._issued
+            self._issued &= wants
+            if new and self._may_act():
+                self._issued = wants
+                for effect in _in_order(new):
+                    self._start(effect)
         self.signal()
 
-    def _follow_here(self) -> None:
-        with self._lock:
+    def follow_here(self) -> None:
+        """Follow, in the loop's own thread; a recording that broke has ended the run by itself."""
+        with self._lock, suppress(RecordingError):
             if self.group is not None:
                 self.follow()
 

@@ -17,7 +17,7 @@ from loopkit.drivers.parts import LoopParts
 from loopkit.drivers.prepared import MissingAnswer, RecordedAnswers
 from loopkit.drivers.run import Prepared, Run, new_header
 from loopkit.drivers.tool_loop import run_root
-from loopkit.errors import UserError
+from loopkit.errors import RecordingUnwritable, UserError
 from loopkit.events import Event
 from loopkit.outcomes import Deny, ToolApproval
 from loopkit.providers.protocol import Delta
@@ -61,6 +61,9 @@ class _Listener:
     def decide(self, driver: LoopDriver, call: CallState) -> tuple[ToolApproval, str] | None:
         # the callback had something to say, or raised, when it was recorded; nobody is there to decide
         return Deny("the recording holds no decision on this call"), "replay"
+
+    def stands_unrecorded(self, error: RecordingUnwritable) -> bool:
+        return False
 
     def happened(self, event: Event) -> None:
         self._heard(event)

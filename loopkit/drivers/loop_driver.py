@@ -59,7 +59,9 @@ class LoopDriver:
         self._ordinals: dict[str, int] = {}
         self._passed_gates: set[str] = set()
         self.partial = PartialAnswer()
-        self._tasks = EffectTasks(run.lock, lambda: self.core.state.wants, functools.partial(perform, self))
+        self._tasks = EffectTasks(
+            run.lock, lambda: self.core.state.wants, run.may_act, functools.partial(perform, self)
+        )
         limit = self.config.timeout_seconds if core is None else core.state.rules.timeout
         self.clock = LoopClock(run.clock, limit, self._tasks.wake)
         self._timed: bool = limit is not None or (self.parent is not None and self.parent._timed)
@@ -245,6 +247,10 @@ class LoopDriver:
         """Cancel all that this loop does, since its recording broke; from any thread."""
         self._tasks.wake(self._tasks.cancel)
 
+    def look_again(self) -> None:
+        """Start what is wanted and had to wait for the recording; from any thread."""
+        self._tasks.wake(self._tasks.follow_here)
+
     # ── the task that drives ─────────────────────────────────────────────────────────────────────────────────────────
 
     async def drive(self) -> None:
@@ -266,6 +272,8 @@ class LoopDriver:
         finally:
             self._tasks.group = None
             self.run.drivers.discard(self)
+        if self.run.broken is not None and self.run.log.held:
+            raise self.run.broken
 
     async def _drive_to_end(self, scope: anyio.CancelScope) -> None:
         try:
@@ -280,10 +288,13 @@ class LoopDriver:
         with self.run.lock:
             self._tasks.free_driving_task()
             self.settle()
-        while not self.finished:
+        while self._has_to_go_on():
             if self.run.broken is not None:
                 raise self.run.broken
-            await self._tasks.run_next(lambda: not self.finished and self.run.broken is None)
+            await self._tasks.run_next(lambda: self._has_to_go_on() and self.run.broken is None)
+
+    def _has_to_go_on(self) -> bool:
+        return not self.finished or not self.run.may_act()
 
     # ── time ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -295,9 +306,14 @@ class LoopDriver:
                     self.close(e.ClockRead(self.clock.elapsed()), "timeout")
                     return
 
+    def hold_clock(self) -> None:
+        """Let no time pass while the recording can't be written."""
+        if self._timed:
+            self._update_clock()
+
     def _update_clock(self) -> None:
         """Hold the clock while nothing of the subtree works, here and above (spec/loop.md 4.5)."""
-        self.clock.run(self._works())
+        self.clock.run(self.run.log.trouble is None and self._works())
         if self.parent is not None and self.parent._timed:
             self.parent._update_clock()
 

@@ -62,6 +62,7 @@ def replay(
     """
     recording = recording if isinstance(recording, Recording) else read_recording(recording)
     require_replayable(recording)
+    recording = dataclasses.replace(recording, events=followed(recording.events))
     live = [name for name, source in (("model", model), ("tools", tools)) if source == "live"]
     if live and agent is None:
         raise UserError(f"{live[0]}='live' needs the agent whose {live[0]} it is: name the agent")
@@ -81,14 +82,23 @@ def require_replayable(recording: Recording) -> None:
     """Refuse what can't be replayed.
 
     Raises:
-        RecordingError: it is damaged, of a newer format, or holds an event of an unknown type.
+        RecordingError: it is damaged, of a newer format, or holds an event of an unknown type that is not marked as
+            `ignorable` (spec/faults.md j17).
     """
     require_sound(recording)
     for event in recording.events:
-        if isinstance(event.fact, e.Unrecognised):
+        if isinstance(event.fact, e.Unrecognised) and not event.fact.ignorable:
             raise RecordingError(
                 f"{recording.path}: event {event.seq} has the unknown type {event.type!r}, so it can't be replayed"
             )
+
+
+def followed(events: Sequence[Event]) -> tuple[Event, ...]:
+    """Return the events that a replay follows: without what is marked as ignorable, and the note that recording ended.
+
+    The step before that note may be cut in two, as at the end of the file of a run that was killed.
+    """
+    return tuple(event for event in events if not isinstance(event.fact, (e.Unrecognised, e.RecordingEnded)))
 
 
 def todays_parts(recording: Recording, agent: Any) -> LoopParts:

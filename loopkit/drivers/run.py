@@ -7,6 +7,7 @@ import random  # noqa: TID251  # the driver is where randomness enters
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -15,9 +16,10 @@ from typing import TYPE_CHECKING, Protocol, cast
 from loopkit import __version__
 from loopkit import events as e
 from loopkit.core.state import CallState, Effect, LoopState
+from loopkit.drivers.log import RunLog
 from loopkit.drivers.originals import Originals
 from loopkit.drivers.progress import CallProgress
-from loopkit.errors import LoopClosed, TooManyRuns
+from loopkit.errors import LoopClosed, RecordingError, RecordingUnwritable, TooManyRuns
 from loopkit.outcomes import ToolApproval
 from loopkit.providers.protocol import Delta
 from loopkit.recording.header import FORMAT, Header
@@ -50,6 +52,10 @@ class Watcher(Listener, Protocol):
 
     def decide(self, driver: LoopDriver, call: CallState) -> tuple[ToolApproval, str] | None:
         """Decide on a call at once and say who decided, or None to leave it pending for a person."""
+        ...
+
+    def stands_unrecorded(self, error: RecordingUnwritable) -> bool:
+        """Say whether the run stands until somebody chooses what to do about a disk that takes no more; else it ends."""
         ...
 
 
@@ -160,8 +166,10 @@ class Run:
     late_handlers: int = 0
     originals: Originals = field(default_factory=Originals)
     started_at: float = field(init=False)
+    log: RunLog = field(init=False)
 
     def __post_init__(self) -> None:
+        self.log = RunLog(self.recorder, self._stands)
         self.started_at = self.clock() - self.carried_seconds
         if self.recorder is not None and self.recorder.redaction is not None and self.originals.redactor is None:
             self.originals = Originals(Redactor(self.recorder.redaction))
@@ -179,20 +187,80 @@ class Run:
         # whole microseconds, as the recording keeps them
         t = int((self.clock() - self.started_at) * 1e6) / 1e6
         event = e.Event(self.seq + 1, t, driver.path, driver.core.iteration_of(fact), fact)
-        if self.recorder is not None:
-            try:
-                self.recorder.append(event)
-            except BaseException as error:
-                self.broken = error
-                for other in self.drivers:
-                    other.give_up()
-                raise
+        try:
+            written = self.log.write(event)
+        except BaseException as error:
+            self.give_up(error)
+            raise
         self.seq += 1
         driver.core.apply(event)
+        if written:
+            self._tell(event)
+
+    def _tell(self, event: e.Event) -> None:
         if self.watcher is not None:
             self.watcher.happened(event)
         for listener in self.listeners:
             listener.happened(event)
+
+    def give_up(self, error: BaseException) -> None:
+        """End the run at once, without another event."""
+        self.broken = error
+        for driver in list(self.drivers):
+            driver.give_up()
+
+    # ── a disk that takes no more ────────────────────────────────────────────────────────────────────────────────────
+
+    def may_act(self) -> bool:
+        """Say whether effects may start and loops may return."""
+        try:
+            return self.log.may_act(self._look_again)
+        except BaseException as error:
+            self.give_up(error)
+            raise
+
+    def retry_recording(self) -> bool:
+        """Write what was held back, and go on if that works; say whether it did."""
+        with self.lock:
+            if self.log.trouble is not None and self.log.write_held(self._tell):
+                self._go_on()
+            return self.log.trouble is None
+
+    def go_on_unrecorded(self) -> None:
+        """End the recording where it is, with an event that says why where there is room, and go on without one."""
+        with self.lock:
+            trouble = self.log.trouble
+            if trouble is not None:
+                self.log.end_recording(lambda seq: self._recording_ended(seq, trouble.reason))
+                self.log.write_held(self._tell)
+                self._go_on()
+
+    def _recording_ended(self, seq: int, reason: str) -> e.Event:
+        root = next((driver for driver in list(self.drivers) if driver.path == e.ROOT), None)
+        iteration = 0 if root is None else root.core.state.iteration
+        return e.Event(seq, round(self.clock() - self.started_at, 6), e.ROOT, iteration, e.RecordingEnded(reason))
+
+    def _writes_held_at_last(self) -> bool:
+        """Try once more, since the run was ended while it stood."""
+        with suppress(RecordingError):
+            return self.log.write_held(self._tell)
+        return False
+
+    def _stands(self, error: RecordingUnwritable) -> bool:
+        stands = self.watcher is not None and self.watcher.stands_unrecorded(error)
+        if stands:
+            for driver in list(self.drivers):
+                driver.hold_clock()
+        return stands
+
+    def _go_on(self) -> None:
+        for driver in list(self.drivers):
+            driver.hold_clock()
+        self._look_again()
+
+    def _look_again(self) -> None:
+        for driver in list(self.drivers):
+            driver.look_again()
 
     def streamed(self, loop: str, iteration: int, delta: Delta) -> None:
         """Tell who watches of a piece of an answer."""
@@ -232,8 +300,11 @@ class Run:
             await_late_ends: False gives these ends up.
         """
         with self.lock:
-            if self.closed or (await_late_ends and self.late_handlers and self.broken is None):
+            if self.closed:
+                return
+            if self.log.held and self.broken is None and not self._writes_held_at_last():
+                self.broken = self.log.trouble
+            if await_late_ends and self.late_handlers and self.broken is None:
                 return
             self.closed = True
-            if self.recorder is not None:
-                self.recorder.close()
+            self.log.close()

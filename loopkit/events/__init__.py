@@ -44,6 +44,7 @@ from loopkit.events.inputs import ModelAttemptFailed as ModelAttemptFailed
 from loopkit.events.inputs import ModelInterrupted as ModelInterrupted
 from loopkit.events.inputs import ModelReplied as ModelReplied
 from loopkit.events.inputs import Paused as Paused
+from loopkit.events.inputs import RecordingEnded as RecordingEnded
 from loopkit.events.inputs import Reopened as Reopened
 from loopkit.events.inputs import ResultProcessed as ResultProcessed
 from loopkit.events.inputs import Resumed as Resumed
@@ -85,6 +86,7 @@ AnyFact: TypeAlias = (
     | Reopened
     | StopCommanded
     | RunStopped
+    | RecordingEnded
     | IterationStarted
     | ModelRequested
     | RepetitionDetected

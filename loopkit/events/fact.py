@@ -71,10 +71,17 @@ class Derived(Fact):
 
 @dataclass(frozen=True, slots=True)
 class Unrecognised(Fact):
-    """A record of a type that this version doesn't know, or a foreign note; kept and shown raw, changes nothing."""
+    """A record of a type that this version doesn't know, or a foreign note; kept and shown raw, changes nothing.
+
+    Whoever writes one of their own may put `"ignorable": true` into it: then a replay passes over it.
+    """
 
     type_name: str
     data: Mapping[str, Any]
+
+    @property
+    def ignorable(self) -> bool:
+        return self.data.get("ignorable") is True
 
 
 @quickly_made

@@ -322,3 +322,14 @@ class RunStopped(Input):
 
     by: str
     reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RecordingEnded(Input):
+    """The run went on and was recorded no further, since the disk took no more and a person chose so.
+
+    Args:
+        reason: what the system said.
+    """
+
+    reason: str

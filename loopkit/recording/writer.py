@@ -266,9 +266,11 @@ class Recorder:
         failure = None if self._sync is None else self._sync.take_failure()
         if failure is not None:
             consequence = consequence or self._next_is_lost()
+            reason = failure.strerror or str(failure)
             raise RecordingUnwritable(
-                f"{self.path}: can't be brought to the disk ({failure.strerror}); {consequence}, and the last events may "
-                "be lost if the machine stops: try again, or stop the run"
+                f"{self.path}: can't be brought to the disk ({reason}); {consequence}, and the last events may "
+                "be lost if the machine stops: try again, or stop the run",
+                reason,
             )
 
     def _next_is_lost(self) -> str:
@@ -289,7 +291,8 @@ class Recorder:
                 consequence = consequence or self._next_is_lost()
                 raise RecordingUnwritable(
                     f"{self.path}: can't be written ({error.strerror}); {consequence}, what was before is whole: "
-                    "free space and try again, or stop the run"
+                    "free space and try again, or stop the run",
+                    str(error.strerror),
                 ) from None
             raise
         self._before_next = b""

@@ -17,7 +17,7 @@ from loopkit.drivers.loop_driver import LoopDriver
 from loopkit.drivers.run import Run, new_header
 from loopkit.drivers.tool_loop import run_root
 from loopkit.drivers.waking import current_waker
-from loopkit.errors import DecisionNotAccepted
+from loopkit.errors import DecisionNotAccepted, RecordingUnwritable
 from loopkit.messages import Message
 from loopkit.outcomes import Approve, Deny, Modify, ToolApproval
 from loopkit.providers.protocol import Delta
@@ -89,6 +89,9 @@ class Meddler:
             return said, "policy: random"
         self._later(lambda: self._decide_as_person(driver, call, said or Approve()))
         return None
+
+    def stands_unrecorded(self, error: RecordingUnwritable) -> bool:
+        return False
 
     def happened(self, event: e.Event) -> None:
         self.events.append(event)

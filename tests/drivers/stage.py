@@ -14,6 +14,7 @@ from loopkit.core.state import CallState
 from loopkit.drivers.loop_driver import LoopDriver
 from loopkit.drivers.run import Run, new_header
 from loopkit.drivers.tool_loop import run_root
+from loopkit.errors import RecordingUnwritable
 from loopkit.outcomes import Approve, ToolApproval
 from loopkit.providers.protocol import Delta
 from loopkit.recording.writer import Recorder
@@ -46,11 +47,14 @@ class Stage:
         pending: names of tools whose calls wait for somebody.
         gates: at which gates the run stands.
         on_event: called with each event, under the run's lock.
+        stands: whether the run stands when its recording can't be written; `on_trouble` is called then.
     """
 
     pending: Sequence[str] = ()
     gates: Sequence[str] = ()
     on_event: Callable[[e.Event], None] = lambda _: None
+    stands: bool = False
+    on_trouble: Callable[[RecordingUnwritable], None] = lambda _: None
     events: list[e.Event] = field(default_factory=list)
     drivers: dict[str, LoopDriver] = field(default_factory=dict)
     deltas: list[Delta] = field(default_factory=list)
@@ -85,6 +89,10 @@ class Stage:
     def decide(self, driver: LoopDriver, call: CallState) -> tuple[ToolApproval, str] | None:
         self.drivers[driver.path] = driver
         return None if call.call.name in self.pending else (self.answers.get(call.call.name, Approve()), "policy: test")
+
+    def stands_unrecorded(self, error: RecordingUnwritable) -> bool:
+        self.on_trouble(error)
+        return self.stands
 
     def happened(self, event: e.Event) -> None:
         self.events.append(event)

@@ -24,6 +24,7 @@ from loopkit_tui.event_index import EventIndex
 from loopkit_tui.painting import shortened
 from loopkit_tui.screens.asking import ConfirmScreen
 from loopkit_tui.screens.run_commands import RUN_COMMANDS, decides
+from loopkit_tui.screens.trouble import TroubleScreen
 from loopkit_tui.standing import now_spans, status_spans
 from loopkit_tui.walking import Walk
 from loopkit_tui.widgets.bars import Bar, KeyBar, RegionTitle
@@ -154,6 +155,8 @@ class RunScreen(Screen[None]):
         if self.session.live and not self._ended and self.has_ended:
             self._ended = True
             self.tell_end()
+        if self.session.recording_trouble and not isinstance(self.app.screen, TroubleScreen):
+            self.app.push_screen(TroubleScreen(self.session), lambda _: self.take_in())
         self.show_selected()
 
     @property

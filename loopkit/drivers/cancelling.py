@@ -29,3 +29,11 @@ def _natively_cancelled() -> bool:
 
     task = asyncio.current_task()
     return task is None or task.cancelling() > 0
+
+
+def plain_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Return the one exception of a group; public functions never raise a group of one (spec/loop.md 9.5)."""
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error

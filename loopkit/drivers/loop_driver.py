@@ -16,6 +16,7 @@ from loopkit import events as e
 from loopkit.core.depth import deeper
 from loopkit.core.loop import LoopCore
 from loopkit.core.state import AskDecision, CallPhase, Effect, Phase, ReadClock, RunTool
+from loopkit.drivers.cancelling import plain_error
 from loopkit.drivers.effect_tasks import EffectTasks
 from loopkit.drivers.facts import verdict_on
 from loopkit.drivers.orphans import close_orphans, open_below
@@ -268,7 +269,7 @@ class LoopDriver:
                 # a child task, so that a cancellation of the caller's own task comes in through the group's scope
                 group.start_soon(self._drive_to_end, group.cancel_scope)
         except BaseExceptionGroup as group_error:
-            raise self.run.broken or _plain(group_error) from None
+            raise self.run.broken or plain_error(group_error) from None
         finally:
             self._tasks.group = None
             self.run.drivers.discard(self)
@@ -395,11 +396,3 @@ class LoopDriver:
         """Keep a piece of the answer that is coming in, and tell who watches."""
         self.partial.add(delta)
         self.run.streamed(self.path, self.core.state.iteration, delta)
-
-
-def _plain(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """Return the one exception of a group; public functions never raise a group of one (spec/loop.md 9.5)."""
-    error: BaseException = group
-    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
-    return error

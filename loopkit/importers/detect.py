@@ -10,7 +10,7 @@ from typing import Any
 
 from loopkit.errors import ImportFormatError
 from loopkit.events import Fact, LoopStarted, MessagesInjected, ModelReplied
-from loopkit.importers import anthropic_messages, claude_code, codex, gemini_cli, openai_chat
+from loopkit.importers import anthropic_messages, claude_code, codex, gemini_cli, openai_chat, openai_responses
 from loopkit.importers.anthropic_sessions import captured_event
 from loopkit.importers.anthropic_stream import is_piece
 from loopkit.importers.blocks import as_text
@@ -142,8 +142,20 @@ def anthropic_messages_score(sample: list[Any]) -> int:
         messages = inner if isinstance(inner, list) else [item]
         if any(anthropic_messages.has_blocks(message) for message in messages):
             return SAMPLE_RECORDS - 1
-        is_response = isinstance(item, dict) and item.get("type") == "message" and anthropic_messages.is_message(item)
+        is_response = anthropic_messages.is_message(item) and item.get("type") == "message" and "stop_reason" in item
         if is_response or captured_event(item) is not None or (is_piece(item) and item["type"] != "ping"):
+            return SAMPLE_RECORDS - 1
+    return 0
+
+
+def openai_responses_score(sample: list[Any]) -> int:
+    """Know OpenAI's Responses by their events, by whole responses, and by items with a call's id."""
+    for item in sample:
+        given = item.get("input") if isinstance(item, dict) else None
+        items = given if isinstance(given, list) else [item]
+        if openai_responses.is_stream_event(item) or openai_responses.is_response(item):
+            return SAMPLE_RECORDS - 1
+        if any(openai_responses.is_own_item(one) for one in items):
             return SAMPLE_RECORDS - 1
     return 0
 
@@ -169,6 +181,7 @@ FORMATS = (
     Format(codex.NAME, "Codex sessions", codex_score, codex.read),
     Format(anthropic_messages.NAME, "Anthropic messages", anthropic_messages_score, anthropic_messages.read),
     Format(gemini_cli.NAME, "Gemini CLI sessions", gemini_cli_score, gemini_cli.read),
+    Format(openai_responses.NAME, "OpenAI responses", openai_responses_score, openai_responses.read),
     Format(openai_chat.NAME, "OpenAI chat dumps", openai_chat_score, openai_chat.read),
 )
 

@@ -57,7 +57,7 @@ def test_every_file_is_read_or_refused_in_one_line(name: str) -> None:
     assert ROOT is not None
     session = read_or_refuse(ROOT / name)
     assert session is not None or not name.startswith(
-        ("anthropic-messages/", "claude-code/", "codex/", "gemini-cli/", "openai-chat/")
+        ("anthropic-messages/", "claude-code/", "codex/", "gemini-cli/", "openai-chat/", "openai-responses/")
     )
 
 

@@ -18,6 +18,7 @@ from tests.importers.test_anthropic_messages import as_lines as anthropic_lines
 from tests.importers.test_anthropic_messages import captured, event, pieces
 from tests.importers.test_anthropic_messages import conversation as conversation_in_blocks
 from tests.importers.test_gemini_cli import as_lines, conversation
+from tests.importers.test_openai_responses import items, stream
 
 
 def _claude_bytes() -> bytes:
@@ -59,7 +60,11 @@ def _anthropic_bytes() -> bytes:
     return (anthropic_lines(*conversation_in_blocks(), *pieces()) + captured(call)).encode()
 
 
-FILES = [_claude_bytes(), _chat_bytes(), _codex_bytes(), _gemini_bytes(), _anthropic_bytes()]
+def _responses_bytes() -> bytes:
+    return anthropic_lines(*items(), *stream(*items()[1:4])).encode()
+
+
+FILES = [_claude_bytes(), _chat_bytes(), _codex_bytes(), _gemini_bytes(), _anthropic_bytes(), _responses_bytes()]
 QUICK = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
@@ -110,6 +115,11 @@ KEYS = st.sampled_from(
         "reward",
         "messages",
         "system",
+        "response",
+        "object",
+        "output_index",
+        "item",
+        "approve",
         "index",
         "content_block",
         "delta",
@@ -140,6 +150,10 @@ WORDS = st.sampled_from(
         "image",
         "tool",
         "system",
+        "response.created",
+        "response.completed",
+        "mcp_call",
+        "mcp_approval_response",
         "message_start",
         "content_block_start",
         "content_block_delta",
@@ -167,7 +181,9 @@ ANYTHING = st.recursive(
 @QUICK
 @given(
     values=st.lists(ANYTHING, max_size=5),
-    name=st.sampled_from(["anthropic-messages", "claude-code", "codex", "gemini-cli", "openai-chat"]),
+    name=st.sampled_from(
+        ["anthropic-messages", "claude-code", "codex", "gemini-cli", "openai-chat", "openai-responses"]
+    ),
 )
 def test_values_of_any_shape(tmp_path: Path, values: list[Any], name: str) -> None:
     text_lines = "\n".join(json.dumps(value) for value in values).encode()
@@ -184,6 +200,7 @@ def test_values_of_any_shape(tmp_path: Path, values: list[Any], name: str) -> No
             (_codex_bytes(), "codex"),
             (_gemini_bytes(), "gemini-cli"),
             (anthropic_lines(*pieces()).encode(), "anthropic-messages"),
+            (_responses_bytes(), "openai-responses"),
         ]
     ),
     changes=st.lists(st.tuples(st.integers(0, 3), KEYS, ANYTHING), max_size=4),

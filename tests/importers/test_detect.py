@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from loopkit.errors import ImportFormatError
-from loopkit.importers.detect import read_session
+from loopkit.importers.detect import FORMATS, read_session
 from tests.importers.claude_lines import Lines, read, text
 
 CHAT = json.dumps([{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}])
@@ -78,10 +78,9 @@ def test_other_files_are_refused_with_what_was_seen(tmp_path: Path, content: byt
 def test_refusal_names_what_is_supported(tmp_path: Path) -> None:
     path = tmp_path / "f"
     path.write_text("{}")
-    assert (
-        "Codex sessions (codex), Anthropic messages (anthropic-messages), Gemini CLI sessions (gemini-cli) and OpenAI chat"
-        in _refusal(path)
-    )
+    words = _refusal(path)
+    assert [known.name for known in FORMATS if f"{known.label} ({known.name})" not in words] == []
+    assert words.endswith(" and OpenAI chat dumps (openai-chat)")
     assert "'nonsense' is no format" in _refusal(path, "nonsense")
 
 

@@ -58,6 +58,7 @@ class CallNode:
         arguments: what the model asked for.
         edited_arguments: what ran instead, or None.
         problems: what the schema check said of the model's arguments.
+        duplicate_keys: what the model wrote more than once.
         progress: what the handler said of itself while it ran, oldest first.
         attempts: failures after which the handler was run again.
         content: the result as the tool gave it, or None so far; `given` is what the model got.
@@ -76,6 +77,7 @@ class CallNode:
     arguments: JSONObject
     raw_arguments: str | None = None
     problems: tuple[Problem, ...] = ()
+    duplicate_keys: tuple[str, ...] = ()
     status: CallStatus = CallStatus.RECEIVED
     version: int = 1
     decision: ToolApproval | None = None
@@ -104,7 +106,13 @@ class CallNode:
         self.provider_id = call.id
         self.arguments = call.arguments
         self.raw_arguments = call.raw_arguments
+        self.duplicate_keys = call.duplicate_keys
         self.problems = problems if call.problem is None else (Problem("$", call.problem), *problems)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is odd about the model's arguments though they may run (spec/loop.md 9.1); not safe to show as it is."""
+        return tuple(f"{key!r} stands there more than once; the last value counts" for key in self.duplicate_keys)
 
     @property
     def effective_arguments(self) -> JSONObject:

@@ -322,6 +322,8 @@ def _call_report(call: CallNode) -> Iterator[str]:
     yield from _indented(arguments, "    ")
     for problem in call.problems:
         yield f"  problem: {one_line(str(problem))}"
+    for words in call.warnings:
+        yield f"  warning: {one_line(words)}"
     if call.edited_arguments is not None:
         yield f"  edited by {one_line(call.decided_by or 'somebody')}:"
         yield from _indented(json_text(call.edited_arguments), "    ")

@@ -61,6 +61,7 @@ class PendingDecision:
         description: what the tool says of itself.
         schema: JSON Schema of its arguments; empty for an unknown tool.
         problems: what the schema check said of the model's arguments.
+        warnings: what else is odd about them; not safe to show as it is.
         since: seconds since the run started when it was asked.
     """
 
@@ -77,6 +78,7 @@ class PendingDecision:
     side_effect: str | None
     problems: tuple[Problem, ...]
     since: float
+    warnings: tuple[str, ...] = ()
 
 
 def agents_path(loop: LoopNode) -> tuple[str, ...]:
@@ -114,6 +116,7 @@ def pending_decision(call: CallNode) -> PendingDecision:
         schema={} if tool is None else working_copy(tool.parameters),
         side_effect=None if tool is None else tool.side_effect,
         problems=call.problems,
+        warnings=call.warnings,
         since=call.requested_at or 0.0,
     )
 

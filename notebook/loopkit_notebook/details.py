@@ -178,6 +178,7 @@ def _call_sections(call: CallNode, definition: ToolDefinition | None) -> Iterato
         asked = call.raw_arguments if call.raw_arguments is not None else _json(dict(call.arguments))
         yield Section("the model asked for", asked, "person", code=True)
     yield Section("problems", "\n".join(str(problem) for problem in call.problems), "bad")
+    yield Section("warnings", "\n".join(call.warnings))
     if isinstance(call.decision, Deny):
         yield Section("denied because", call.decision.reason, "person")
     yield Section("result", call.content or "", "bad" if call.is_error else "plain", code=True)

@@ -69,6 +69,7 @@ def pending_data(pending: list[PendingDecision], feed: RowFeed) -> list[dict[str
                 "arguments": arguments_line(item.arguments, 120),
                 "side_effect": item.side_effect or "",
                 "problems": [one_line(str(problem), 300) for problem in item.problems],
+                "warnings": [one_line(words, 300) for words in item.warnings],
             }
         )
     return found

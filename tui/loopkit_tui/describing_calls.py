@@ -168,6 +168,8 @@ def _arguments(call: CallNode, tool: ToolDefinition | None, folded: Folds) -> It
         yield from tree_items(call.effective_arguments, "arguments", folded)
     for problem in call.problems:
         yield Passage(str(problem), tone="bad", lead="✗ ")
+    for words in call.warnings:
+        yield Passage(words, tone="warning", lead="⚠ ")
 
 
 def _result(call: CallNode, folded: Folds) -> Iterator[Item]:

@@ -441,7 +441,9 @@ function decisionRegion(run, focusRoot) {
       body.append(form.form);
       form.area.focus({ preventScroll: true });
     } else if (item) {
-      body.append(...item.problems.map((words) => make("div", "lk-bad", `✗ ${words}`)), choices(item));
+      const problems = item.problems.map((words) => make("div", "lk-bad", `✗ ${words}`));
+      const warnings = item.warnings.map((words) => make("div", "lk-warning", `⚠ ${words}`));
+      body.append(...problems, ...warnings, choices(item));
     }
   };
   const draw = () => {

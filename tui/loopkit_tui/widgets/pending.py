@@ -45,4 +45,6 @@ class PendingView(VirtualList):
         ]
         if one.problems:
             spans.insert(2, ("✗ ", "bad"))
+        elif one.warnings:
+            spans.insert(2, ("⚠ ", "warning"))
         return spans

@@ -8,7 +8,17 @@ from typing import Any
 
 import pytest
 
-from loopkit import Agent, LoopHandle, Recorder, ScriptedProvider, redact, tool
+from loopkit import (
+    Agent,
+    LoopHandle,
+    ModelBinding,
+    ProviderError,
+    Recorder,
+    RetryPolicy,
+    ScriptedProvider,
+    redact,
+    tool,
+)
 from loopkit import events as e
 from loopkit.core.loop import fold
 from loopkit.drivers.handle import Completed, InjectMessages, Yielded
@@ -291,6 +301,19 @@ async def test_errors_of_providers_are_hidden(tmp_path: Path) -> None:
     with pytest.raises(ToolError, match=KEY):
         await failing.run("go", recorder=Recorder(tmp_path / "run.jsonl"))
     file_without(tmp_path / "run.jsonl", KEY)
+
+
+async def test_what_came_of_a_broken_answer_is_hidden(tmp_path: Path) -> None:
+    """9.2: its words, and the text of it that could not be read."""
+    path = tmp_path / "run.jsonl"
+    broken = ProviderError("cut", retryable=True, unread='{"password": "hunter2hunter2"')
+    model = ModelBinding(
+        ScriptedProvider([BreaksOff("password=s3cr3ts3cr3t and", broken), "done"]), retry=RetryPolicy(base_delay=0)
+    )
+    await Agent(model).run("go", recorder=Recorder(path))
+    text = file_without(path, "hunter2hunter2", "s3cr3ts3cr3t")
+    assert "and" in text
+    assert '"unread"' in text
 
 
 async def test_without_redaction_everything_is_written(tmp_path: Path) -> None:

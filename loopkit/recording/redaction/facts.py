@@ -219,11 +219,20 @@ def _edited_answer(redactor: Redactor, fact: e.AnswerEdited) -> Any:
     return _changed(fact, message=as_reply.message, verdicts=as_reply.verdicts)
 
 
+def _attempt_failed(redactor: Redactor, fact: e.ModelAttemptFailed) -> Any:
+    return _changed(
+        fact,
+        failure=_failure(redactor, fact.failure),
+        message=None if fact.message is None else _message(redactor, fact.message, broken_off=True),
+        unread=None if fact.unread is None else redactor.text(fact.unread, broken_off=True),
+    )
+
+
 _HIDERS: dict[type, Callable[[Redactor, Any], Any]] = {
     e.LoopStarted: _started,
     e.ModelReplied: _replied,
     e.ModelInterrupted: _interrupted,
-    e.ModelAttemptFailed: lambda redactor, fact: _changed(fact, failure=_failure(redactor, fact.failure)),
+    e.ModelAttemptFailed: _attempt_failed,
     e.StopAnswered: lambda redactor, fact: _changed(fact, reason=_optional(redactor, fact.reason)),
     e.CallbackFailed: lambda redactor, fact: _changed(fact, failure=_failure(redactor, fact.failure)),
     e.Decided: _decided,

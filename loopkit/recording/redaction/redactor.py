@@ -205,12 +205,19 @@ class Redactor:
             trusted: as in `text`.
             by_name: whether keys say what their values are; not in a schema, where they say what they describe.
         """
+        try:
+            return self._value(value, trusted=trusted, by_name=by_name)
+        except RecursionError:
+            # arguments this deep never run, but a run must not break over them (spec/loop.md 9.1)
+            return json.loads(self.text(json.dumps(value, ensure_ascii=False), trusted=trusted))
+
+    def _value(self, value: Any, *, trusted: bool, by_name: bool) -> Any:
         if isinstance(value, str):
             return self.text(value, trusted=trusted)
         if isinstance(value, Mapping):
             return self._object(value, trusted=trusted, by_name=by_name)
         if isinstance(value, (list, tuple)):
-            items = [self.value(item, trusted=trusted, by_name=by_name) for item in value]
+            items = [self._value(item, trusted=trusted, by_name=by_name) for item in value]
             return value if _same(items, value) else type(value)(items)
         return value
 
@@ -223,7 +230,7 @@ class Redactor:
             if by_name and isinstance(key, str):
                 rule = self._name_rule(pair_name if pair_name is not None and key.lower() == "value" else key)
             new_item = (
-                self.value(item, trusted=trusted, by_name=by_name)
+                self._value(item, trusted=trusted, by_name=by_name)
                 if rule is None
                 else self._under_name(item, rule, trusted=trusted)
             )

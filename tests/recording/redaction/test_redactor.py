@@ -170,3 +170,14 @@ def test_names_in_a_schema_hide_nothing(redactor: Redactor) -> None:
     """A tool's definition describes its arguments."""
     schema = {"properties": {"password": {"type": "string", "default": "letmein22"}}, "required": ["password"]}
     assert redactor.value(schema, by_name=False) is schema
+
+
+def test_a_value_too_deep_to_go_through_is_gone_through_as_text(redactor: Redactor) -> None:
+    """9.1: arguments that deep never run; their secrets are hidden all the same, and nothing breaks."""
+    deep: dict[str, object] = {"password": "hunter2"}
+    for _ in range(900):
+        deep = {"a": deep}
+    found = json.dumps(redactor.value(deep), ensure_ascii=False)
+    assert "hunter2" not in found
+    assert found.count("‹password·1›") == 1
+    assert found.count('"a"') == 900

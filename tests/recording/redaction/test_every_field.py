@@ -23,6 +23,7 @@ SECRET = "hunter2hunter2"
 TEXT = f"password={SECRET} and more"
 # names that loopkit or the agent's own code gives
 OURS = {
+    "AgentChanged": {"configuration", "model", "fallbacks"},
     "LoopStarted": {"configuration", "model", "fallbacks", "parent_call"},
     "ModelReplied": {"model", "raw_stop_reason"},
 }

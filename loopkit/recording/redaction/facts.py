@@ -259,6 +259,7 @@ _HIDERS: dict[type, Callable[[Redactor, Any], Any]] = {
     ),
     e.StopCommanded: lambda redactor, fact: _changed(fact, reason=_optional(redactor, fact.reason)),
     e.RunStopped: lambda redactor, fact: _changed(fact, reason=_optional(redactor, fact.reason)),
+    e.RecordingEnded: lambda redactor, fact: _changed(fact, reason=redactor.text(fact.reason)),
 }
 
 __all__ = ["PERSON", "hidden"]

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from loopkit.errors import ToolError as ToolError
     from loopkit.known_secrets import redact as redact
     from loopkit.messages import ChatResponse as ChatResponse
+    from loopkit.messages import Image as Image
     from loopkit.messages import Message as Message
     from loopkit.messages import StopReason as StopReason
     from loopkit.messages import ToolCall as ToolCall
@@ -103,6 +104,7 @@ _HOMES = {
     "loopkit.known_secrets": ("redact",),
     "loopkit.messages": (
         "ChatResponse",
+        "Image",
         "Message",
         "StopReason",
         "ToolCall",

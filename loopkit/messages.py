@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -64,6 +65,11 @@ class Image:
     data: str | None = None
     url: str | None = None
 
+    @classmethod
+    def from_bytes(cls, data: bytes, media_type: str = "image/png") -> Image:
+        """Return the picture that a file of this type holds."""
+        return cls(media_type, base64.b64encode(data).decode("ascii"))
+
 
 @quickly_made
 @dataclass(frozen=True, slots=True)
@@ -98,11 +104,13 @@ class ToolResult:
         tool_call_id: the provider's id of the call.
         content: text, exactly as the model gets it.
         is_error: the call did not do what was asked.
+        images: pictures that the model gets with the text.
     """
 
     tool_call_id: str
     content: str
     is_error: bool = False
+    images: tuple[Image, ...] = ()
 
 
 Part: TypeAlias = Text | Reasoning | Refusal | Image | ToolCall | ToolResult
@@ -276,10 +284,19 @@ class ToolOutput:
     Args:
         content: text for the model; anything else is turned into JSON text.
         is_error: the call failed, without an exception.
+        text: the same as a text in `content`.
+        json: the answer as data, for people and programs; the model gets it as text when there is no other text.
+        images: pictures for the model, in the order in which the text speaks of them.
     """
 
-    content: object
+    content: object = None
     is_error: bool = False
+    text: str | None = field(default=None, kw_only=True)
+    json: JSON = field(default=None, kw_only=True)
+    images: Iterable[Image] = field(default=(), kw_only=True)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "images", tuple(self.images))
 
 
 @dataclass(frozen=True, slots=True)

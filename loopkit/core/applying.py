@@ -260,6 +260,8 @@ def _after(state: LoopState, call: CallState) -> int:
 
 def _tool_returned(state: LoopState, fact: e.ToolReturned) -> LoopState:
     processor = next_processor(state.rules, fact.content)
+    if fact.images:
+        state = state.with_call(_call(state, fact.call).changed(images=fact.images))
     return _tool_ended(
         state, fact.call, fact.content, is_error=fact.is_error, failed=fact.is_error, processor=processor
     )
@@ -308,7 +310,11 @@ def _result_processed(state: LoopState, fact: e.ResultProcessed) -> LoopState:
     wants = state.wants - {ProcessResult(fact.call, fact.processor)}
     state = state.changed(processing=state.processing - 1)
     processor = next_processor(state.rules, content or "", fact.processor)
-    call = call.changed(content=content, phase=CallPhase.ENDED if processor is None else CallPhase.PROCESSING)
+    call = call.changed(
+        content=content,
+        images=call.images if fact.images is None else fact.images,
+        phase=CallPhase.ENDED if processor is None else CallPhase.PROCESSING,
+    )
     return _batch_progressed(_passed_on(state, call, processor, wants))
 
 

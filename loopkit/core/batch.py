@@ -51,7 +51,14 @@ def batch_failure(state: LoopState) -> e.Failure:
 
 def outcomes(state: LoopState) -> dict[str, Outcome]:
     """Return how the calls of the response ended, as loop detection sees it (spec/loop.md 6.5)."""
-    return {call.key: Outcome(call.content, _failed(state, call)) for call in state.calls}
+    return {call.key: Outcome(_told(call), _failed(state, call)) for call in state.calls}
+
+
+def _told(call: CallState) -> str | None:
+    """What tells a result from another: two screenshots differ, whatever words stand beside them."""
+    if not call.images:
+        return call.content
+    return "\n".join((call.content or "", *(image.data or image.url or "" for image in call.images)))
 
 
 def _failed(state: LoopState, call: CallState) -> bool | None:

@@ -9,6 +9,8 @@ from typing import Any, TypeAlias
 from loopkit.messages import JSONObject, ToolCall, ToolResult
 
 CHARACTERS_PER_TOKEN = 4
+# what providers count for a picture of middling size
+TOKENS_PER_IMAGE = 1000
 PROCESSOR = "processor"
 EXTRACTOR = "extractor"
 CACHER = "cacher"
@@ -17,6 +19,11 @@ CACHER = "cacher"
 def estimated_tokens(text: str) -> int:
     """Return about how many tokens a text has; the same everywhere, since masking is decided by it."""
     return len(text) // CHARACTERS_PER_TOKEN
+
+
+def result_tokens(content: str, images: int) -> int:
+    """Return about how many tokens a result has, its pictures counted."""
+    return estimated_tokens(content) + TOKENS_PER_IMAGE * images
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,4 +107,5 @@ __all__ = [
     "ResultMasking",
     "ResultProcessor",
     "estimated_tokens",
+    "result_tokens",
 ]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from loopkit.core.context_tools import estimated_tokens
+from loopkit.core.context_tools import estimated_tokens, result_tokens
 from loopkit.core.history import History
 from loopkit.messages import Message, ToolResult
 
@@ -48,7 +48,7 @@ def large_results(state: LoopState, first: int) -> tuple[LargeResults, ...]:
     large = [
         (first + place, call.key, call.call.name)
         for place, call in enumerate(answered)
-        if estimated_tokens(call.content or "") >= masking.minimum_tokens
+        if result_tokens(call.content or "", len(call.images)) >= masking.minimum_tokens
     ]
     if not large:
         return state.large_results
@@ -77,14 +77,16 @@ def settled(state: LoopState, calls: Sequence[str]) -> tuple[History, tuple[Larg
     texts: list[str] = []
     for place, name in names.items():
         (result,) = messages[place - start].tool_results
-        texts.append(placeholder(name, result.content))
+        texts.append(placeholder(name, result.content, len(result.images)))
         messages[place - start] = Message.tool(ToolResult(result.tool_call_id, texts[-1], result.is_error))
     return state.settled.append(*messages), state.large_results[len(leaving) :], texts
 
 
-def placeholder(tool: str, content: str) -> str:
+def placeholder(tool: str, content: str, images: int = 0) -> str:
     """Return what stands for a result that is left out."""
-    return f"[An older result of {tool}, about {estimated_tokens(content):,} tokens, is left out here.]"
+    pictures = f" and {images} picture{'s' if images > 1 else ''}" if images else ""
+    verb = "are" if images else "is"
+    return f"[An older result of {tool}, about {estimated_tokens(content):,} tokens{pictures}, {verb} left out here.]"
 
 
 def kept_of_view(state: LoopState, sendable: Sequence[Message]) -> tuple[History, tuple[LargeResults, ...]]:

@@ -12,7 +12,7 @@ from loopkit.core.detection import Repetition, Watch
 from loopkit.core.history import History, HistoryInTwo, HistoryWithTail
 from loopkit.core.masking import LargeResults
 from loopkit.events import Failure, LoopFailed, LoopFinished, LoopStarted, ModelReplied, StopAnswered
-from loopkit.messages import NO_USAGE, JSONObject, Message, Problem, ToolCall, ToolDefinition, ToolResult, Usage
+from loopkit.messages import NO_USAGE, Image, JSONObject, Message, Problem, ToolCall, ToolDefinition, ToolResult, Usage
 from loopkit.outcomes import LoopDetected, Modify, TerminationReason, ToolApproval
 from loopkit.quick_init import quickly_made
 
@@ -106,6 +106,7 @@ class CallState:
         expired: nobody decided in time.
         executed: its handler was started.
         failed: its handler raised or said that it failed.
+        images: pictures of the result.
     """
 
     key: str
@@ -120,6 +121,7 @@ class CallState:
     executed: bool = False
     failed: bool = False
     failure: Failure | None = None
+    images: tuple[Image, ...] = ()
 
     def changed(self, **changes: Any) -> CallState:
         """Return this call with some fields changed; `dataclasses.replace` at a tenth of its cost."""
@@ -141,7 +143,9 @@ class CallState:
 
     @property
     def result(self) -> ToolResult | None:
-        return None if self.content is None else ToolResult(self.call.id, self.content, self.is_error)
+        if self.content is None:
+            return None
+        return ToolResult(self.call.id, self.content, self.is_error, self.images)
 
 
 @dataclass(frozen=True)

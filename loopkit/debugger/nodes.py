@@ -20,7 +20,7 @@ from loopkit.events import (
     ToolAttemptFailed,
     ToolProgressed,
 )
-from loopkit.messages import NO_USAGE, JSONObject, Message, Problem, StopReason, ToolCall, Usage
+from loopkit.messages import JSON, NO_USAGE, Image, JSONObject, Message, Problem, StopReason, ToolCall, Usage
 from loopkit.outcomes import TerminationReason, ToolApproval
 
 
@@ -62,6 +62,8 @@ class CallNode:
         progress: what the handler said of itself while it ran, oldest first.
         attempts: failures after which the handler was run again.
         content: the result as the tool gave it, or None so far; `given` is what the model got.
+        json: the result as data, where that is not its text.
+        images: the result's pictures as the tool gave them; `given_images` are what the model got.
         rewrites: what callbacks made of it, in order.
         edited_result: what a person or a fork made of it, or None.
         masked_in: the iteration from which on requests leave the result out, or None.
@@ -88,6 +90,8 @@ class CallNode:
     attempts: list[ToolAttemptFailed] = field(default_factory=list)
     content: str | None = None
     is_error: bool = False
+    json: JSON = None
+    images: tuple[Image, ...] = ()
     rewrites: list[ResultProcessed] = field(default_factory=list)
     edited_result: ResultEdited | None = None
     masked_in: int | None = None
@@ -125,6 +129,11 @@ class CallNode:
         if self.edited_result is not None:
             return self.edited_result.content
         return next((fact.content for fact in reversed(self.rewrites) if fact.content is not None), self.content)
+
+    @property
+    def given_images(self) -> tuple[Image, ...]:
+        """The pictures that the model got in its next request."""
+        return next((fact.images for fact in reversed(self.rewrites) if fact.images is not None), self.images)
 
     @property
     def executed(self) -> bool:

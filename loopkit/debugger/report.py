@@ -14,6 +14,7 @@ from typing import Any
 from loopkit.debugger.costs import cost_of_loops
 from loopkit.debugger.display import arguments_line, json_text, one_line, visible
 from loopkit.debugger.nodes import CallNode, IterationNode, LoopNode
+from loopkit.debugger.pictures import picture_data, picture_words
 from loopkit.debugger.rows import (
     RowText,
     Tone,
@@ -202,6 +203,8 @@ def _call_data(call: CallNode) -> dict[str, Any]:
         "failed_attempts": len(call.attempts),
         "progress": [_progress_data(fact) for fact in call.progress],
         "result": call.content,
+        "result_json": call.json,
+        "images": [picture_data(image) for image in call.images],
         "model_got": call.given if call.given != call.content else None,
         "masked_in": call.masked_in,
         "is_error": call.is_error,
@@ -335,9 +338,20 @@ def _call_report(call: CallNode) -> Iterator[str]:
         yield f"  {one_line(tool_attempt_text(failed))}"
     if call.progress:
         yield f"  progress: {one_line(progress_text(call.progress[-1]))}"
+    yield from _result_report(call)
+
+
+def _result_report(call: CallNode) -> Iterator[str]:
     if call.content is not None:
         yield "  error:" if call.is_error else "  result:"
         yield from _indented(visible(call.content), "    ")
+    if call.json is not None:
+        yield "  result as data:"
+        yield from _indented(json_text(call.json), "    ")
+    for image in call.images:
+        yield f"  image: {picture_words(image)}"
+    if call.given_images != call.images:
+        yield f"  the model got {count_text(len(call.given_images), 'image')}"
     if call.given is not None and call.given != call.content:
         yield "  the model got:"
         yield from _indented(visible(call.given), "    ")

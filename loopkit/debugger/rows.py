@@ -200,7 +200,9 @@ def call_state(call: CallNode) -> str:
     words = [] if call.status is CallStatus.DONE else [call.status.value]
     if call.edited_arguments is not None:
         words.insert(0, "edited")
-    if call.given != call.content:
+    if call.images:
+        words.append(count_text(len(call.images), "image"))
+    if call.given != call.content or call.given_images != call.images:
         words.append("rewritten")
     if call.masked_in is not None:
         words.append("left out")

@@ -241,7 +241,8 @@ class Timeline:
 
     def _tool_returned(self, event: e.Event, fact: e.ToolReturned) -> None:
         status = CallStatus.ERROR if fact.is_error else CallStatus.DONE
-        self._end_call(event, fact.call, status, fact.content, is_error=fact.is_error)
+        call = self._end_call(event, fact.call, status, fact.content, is_error=fact.is_error)
+        call.json, call.images = fact.json, fact.images
         self.errors += fact.is_error
 
     def _tool_failed(self, event: e.Event, fact: e.ToolFailed) -> None:

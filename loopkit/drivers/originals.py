@@ -137,13 +137,16 @@ class Originals:
             decision=decision,
             problems=tuple(Problem(self.text(each.path), self.text(each.message)) for each in call.problems),
             content=None if call.content is None else self.text(call.content),
+            images=self._images(call.images),
         )
 
     def results(self, results: tuple[ToolResult, ...]) -> tuple[ToolResult, ...]:
         """Return results as the model gets them."""
         if self._nothing:
             return results
-        return tuple(replace(result, content=self.text(result.content)) for result in results)
+        return tuple(
+            replace(result, content=self.text(result.content), images=self._images(result.images)) for result in results
+        )
 
     def reply(self, reply: e.ModelReplied) -> e.ModelReplied:
         """Return an answer as it came."""
@@ -176,10 +179,10 @@ class Originals:
             case Text(text) | Refusal(text):
                 restored = self.text(text)
                 return part if restored is text else replace(part, text=restored)
-            case ToolResult(call_id, content):
-                new_id, new_content = self.text(call_id), self.text(content)
-                same = new_id is call_id and new_content is content
-                return part if same else replace(part, tool_call_id=new_id, content=new_content)
+            case ToolResult(call_id, content, _, images):
+                new_id, new_content, new_images = self.text(call_id), self.text(content), self._images(images)
+                same = new_id is call_id and new_content is content and new_images is images
+                return part if same else replace(part, tool_call_id=new_id, content=new_content, images=new_images)
         if OPENING not in repr(part):
             return part
         return self._rare_part(part)
@@ -203,11 +206,18 @@ class Originals:
                     None if signature is None else self.text(signature),
                     None if encrypted is None else self.text(encrypted),
                 )
-            case Image(media_type, data, url):
-                return Image(
-                    media_type, None if data is None else self.text(data), None if url is None else self.text(url)
-                )
+            case Image():
+                return self._image(part)
         return part
+
+    def _images(self, images: tuple[Image, ...]) -> tuple[Image, ...]:
+        if not images or OPENING not in repr(images):
+            return images
+        return tuple(map(self._image, images))
+
+    def _image(self, image: Image) -> Image:
+        data, url = (None if text is None else self.text(text) for text in (image.data, image.url))
+        return Image(image.media_type, data, url)
 
     def _restored(self, value: Any) -> Any:
         assert self.redactor is not None

@@ -17,7 +17,8 @@ from loopkit.core.state import CallState, LoopState, ProcessResult
 from loopkit.drivers.cancelling import cancelled_by_whoever_waits
 from loopkit.drivers.facts import failure_of
 from loopkit.drivers.originals import Originals
-from loopkit.messages import ToolResult
+from loopkit.messages import Image, ToolResult
+from loopkit.tools.output import picture_problem
 
 if TYPE_CHECKING:
     from loopkit.drivers.loop_driver import LoopDriver
@@ -44,17 +45,23 @@ async def processed(
     result = call.result
     assert result is not None
     try:
-        content = await _rewritten(config, state, call, processor, originals)
+        said = await _said(config, state, call, processor, originals)
+        content, images = _taken(said, result, processor)
     except (Exception, get_cancelled_exc_class()) as error:  # the result goes on as it was
         if cancelled_by_whoever_waits(error):
             raise
         return e.ResultProcessed(call.key, None, processor, failure_of(error))
-    return e.ResultProcessed(call.key, None if content == result.content else content, processor)
+    return e.ResultProcessed(
+        call.key,
+        None if content == result.content else content,
+        processor,
+        images=None if images == result.images else images,
+    )
 
 
-async def _rewritten(
+async def _said(
     config: ToolLoopConfig, state: LoopState, call: CallState, processor: str, originals: Originals
-) -> str | None:
+) -> object:
     said: object = None
     result = call.result
     assert result is not None
@@ -67,11 +74,16 @@ async def _rewritten(
         said = config.result_extractor(asked, result, context)
     elif processor == CACHER and config.result_cacher is not None:
         said = config.result_cacher.store(asked, result.content)
-    if inspect.isawaitable(said):
-        said = await said
+    return await said if inspect.isawaitable(said) else said
+
+
+def _taken(said: object, result: ToolResult, processor: str) -> tuple[str, tuple[Image, ...]]:
+    """Return text and pictures of a rewritten result; words alone leave the pictures as they are."""
     match said:
-        case None | str():
-            return said
-        case ToolResult(_, str(content)):
-            return content
+        case None:
+            return result.content, result.images
+        case str():
+            return said, result.images
+        case ToolResult(_, str(content), _, images) if picture_problem(images) is None:
+            return content, tuple(images)
     raise TypeError(f"result_{processor} must give a string, a ToolResult or None, not {said!r}")

@@ -16,7 +16,7 @@ from loopkit.drivers.run import CallScope, current_call
 from loopkit.drivers.threads import run_in_thread
 from loopkit.drivers.tool_attempts import Attempts
 from loopkit.messages import JSONObject
-from loopkit.tools.output import failure_text, output_text
+from loopkit.tools.output import Answer, answer_of, failure_text
 
 if TYPE_CHECKING:
     from loopkit.drivers.loop_driver import LoopDriver
@@ -89,7 +89,7 @@ async def _outcome(
         return secret_missing(effect.call, missing)
     try:
         value = await _call_handler(driver, effect, tool, arguments)
-        content, is_error = output_text(value)
+        answer = Answer(value) if type(value) is str else answer_of(value)
     except (Exception, SystemExit, get_cancelled_exc_class()) as error:  # a result for the model (9.1, 9.4)
         if cancelled_by_whoever_waits(error):
             raise
@@ -98,7 +98,7 @@ async def _outcome(
         if driver.core.state.rules.maximum_consecutive_errors is not None:
             driver.tool_exceptions[effect.call] = error
         return e.ToolFailed(effect.call, failure_of(error), failure_text(error))
-    return e.ToolReturned(effect.call, content, is_error)
+    return e.ToolReturned(effect.call, *answer)
 
 
 async def _call_handler(driver: LoopDriver, effect: RunTool, tool: Tool, arguments: JSONObject) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from loopkit.events.fact import NO_PROBLEMS, CallVerdict, Failure, Input
-from loopkit.messages import JSONObject, Message, StopReason, ToolDefinition, Usage
+from loopkit.messages import JSON, Image, JSONObject, Message, StopReason, ToolDefinition, Usage
 from loopkit.outcomes import ToolApproval
 from loopkit.quick_init import quickly_made
 
@@ -210,11 +210,19 @@ class ToolAttemptFailed(Input):
 
 @dataclass(frozen=True, slots=True)
 class ToolReturned(Input):
-    """A handler gave its answer; `content` is the text that the model gets."""
+    """A handler gave its answer.
+
+    Args:
+        content: the text that the model gets.
+        json: the answer as data, where that is not the text itself.
+        images: the pictures that the model gets.
+    """
 
     call: str
     content: str
     is_error: bool = False
+    json: JSON = None
+    images: tuple[Image, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,12 +264,14 @@ class ResultProcessed(Input):
         content: what the model gets from here on, or None when nothing changed.
         processor: `processor`, `extractor` or `cacher`, in this order.
         failure: what the callback raised, or None; the result goes on as it was.
+        images: the pictures that the model gets from here on, or None when they did not change.
     """
 
     call: str
     content: str | None
     processor: str
     failure: Failure | None = None
+    images: tuple[Image, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,10 +17,10 @@ from loopkit.providers.request_body import History, RequestEncoder
 from loopkit.providers.wire_parts import (
     EMPTY,
     arguments_object,
-    filled,
     has_words,
     listed,
     picture_data,
+    result_content,
     to_json,
 )
 
@@ -85,7 +85,8 @@ class AnthropicHistory(History):
 
     def _result(self, result: ToolResult) -> dict[str, Any]:
         call_id, _ = self._answered(result)
-        block: dict[str, Any] = {"type": "tool_result", "tool_use_id": call_id, "content": filled(result.content)}
+        content = result_content(result, words=_words, picture=_picture)
+        block: dict[str, Any] = {"type": "tool_result", "tool_use_id": call_id, "content": content}
         return {**block, "is_error": True} if result.is_error else block
 
 
@@ -135,11 +136,13 @@ def _words(text: str) -> dict[str, Any]:
 def _said(part: Part) -> dict[str, Any] | None:
     if isinstance(part, (Text, Refusal)) and part.text.strip():
         return _words(part.text)
-    if not isinstance(part, Image):
-        return None
-    inline = picture_data(part)
+    return _picture(part) if isinstance(part, Image) else None
+
+
+def _picture(image: Image) -> dict[str, Any]:
+    inline = picture_data(image)
     if inline is None:
-        return {"type": "image", "source": {"type": "url", "url": part.url}}
+        return {"type": "image", "source": {"type": "url", "url": image.url}}
     return {"type": "image", "source": {"type": "base64", "media_type": inline[0], "data": inline[1]}}
 
 

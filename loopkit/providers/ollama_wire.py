@@ -24,6 +24,8 @@ _OPTION_NAMES = {"max_tokens": "num_predict", "max_completion_tokens": "num_pred
 class OllamaHistory(ItemHistory):
     """A history as `messages`, each with its role; a result names its call's tool."""
 
+    fetches_pictures = False
+
     def answer_items(self, message: Message) -> Iterable[dict[str, Any]]:
         words, calls = words_of(message), message.tool_calls
         item: dict[str, Any] = {"role": "assistant", "content": words if calls else filled(words)}
@@ -35,7 +37,7 @@ class OllamaHistory(ItemHistory):
 
     def result_item(self, result: ToolResult) -> dict[str, Any]:
         call_id, name = self._answered(result)
-        item = {"role": "tool", "tool_call_id": call_id, "content": filled(result.content)}
+        item = {"role": "tool", "tool_call_id": call_id, "content": filled(self.words_beside_pictures(result))}
         return {**item, "tool_name": self._fit_name(name)} if name else item
 
     def content(self, message: Message) -> dict[str, Any]:

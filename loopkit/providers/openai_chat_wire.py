@@ -26,7 +26,7 @@ class ChatHistory(ItemHistory):
 
     def result_item(self, result: ToolResult) -> dict[str, Any]:
         call_id, _ = self._answered(result)
-        return {"role": "tool", "tool_call_id": call_id, "content": filled(result.content)}
+        return {"role": "tool", "tool_call_id": call_id, "content": filled(self.words_beside_pictures(result))}
 
     def content(self, message: Message) -> dict[str, Any]:
         return {"content": blocks_of(message, words=_words, picture=_picture)}

@@ -12,7 +12,7 @@ from typing import Any
 
 from loopkit.messages import Image, Message, Part, Reasoning, Refusal, Text, ToolCall, ToolDefinition, ToolResult
 from loopkit.providers.request_body import ItemHistory, RequestEncoder
-from loopkit.providers.wire_parts import EMPTY, arguments_text, blocks_of, filled, picture_address
+from loopkit.providers.wire_parts import EMPTY, arguments_text, blocks_of, picture_address, result_content
 
 _LONGEST_ID = 48
 _NEVER_THINKS = re.compile(r"(ft:)?(gpt-3|gpt-4|chatgpt|gpt-5-chat)")
@@ -40,7 +40,11 @@ class ResponsesHistory(ItemHistory):
 
     def result_item(self, result: ToolResult) -> dict[str, Any]:
         call_id, _ = self._answered(result)
-        return {"type": "function_call_output", "call_id": call_id, "output": filled(result.content)}
+        return {
+            "type": "function_call_output",
+            "call_id": call_id,
+            "output": result_content(result, words=_words, picture=_picture),
+        }
 
     def content(self, message: Message) -> dict[str, Any]:
         return {"content": blocks_of(message, words=_words, picture=_picture)}

@@ -14,9 +14,9 @@ from operator import indexOf, is_
 from typing import Any, ClassVar, NamedTuple, Self
 
 from loopkit.errors import ProviderError
-from loopkit.messages import Message, ToolCall, ToolDefinition, ToolResult
+from loopkit.messages import Message, Part, Text, ToolCall, ToolDefinition, ToolResult
 from loopkit.providers.protocol import ChatRequest
-from loopkit.providers.wire_parts import has_words, to_json
+from loopkit.providers.wire_parts import has_words, to_json, told
 
 _HISTORIES = 16
 _LONGEST_CUT = 32
@@ -51,6 +51,7 @@ class History(ABC):
         self._new_ids: tuple[str, ...] = ()
         self._ids: set[str] = set()
         self._open: dict[str, deque[tuple[str, str]]] = {}
+        self._pictures_follow = False
 
     @abstractmethod
     def write(self, message: Message) -> None:
@@ -80,6 +81,7 @@ class History(ABC):
         twin._written = self._written[:length]
         twin._ids = {call_id for written in twin._written for call_id in written.ids}
         twin.text = self.text[: twin._stand().end]
+        twin._pictures_follow = self._pictures_follow
         return twin
 
     def cut(self, length: int) -> None:
@@ -147,7 +149,14 @@ class History(ABC):
 
 
 class ItemHistory(History):
-    """A history whose messages each stand in items of their own."""
+    """A history whose messages each stand in items of their own.
+
+    Where a result can hold nothing but text, its pictures follow in a user's message behind the last result of the
+    turn: nothing may stand between the results. A request that ends with them has that message behind the text, so that
+    more results can still be written.
+    """
+
+    fetches_pictures: ClassVar[bool] = True
 
     @abstractmethod
     def answer_items(self, message: Message) -> Iterable[Mapping[str, Any]]:
@@ -161,7 +170,39 @@ class ItemHistory(History):
     def content(self, message: Message) -> Mapping[str, Any]:
         """Return what stands beside the role of a system's or user's message."""
 
+    @property
+    def closing(self) -> bytes:
+        item = self._pictures_of_the_turn()
+        return b"" if item is None else (b"," if self.text else b"") + to_json(item)
+
+    def words_beside_pictures(self, result: ToolResult) -> str:
+        """Return the text of a result whose pictures follow, and take note of these."""
+        text, pictures = told(result, addresses=self.fetches_pictures)
+        if not pictures:
+            return text
+        self._pictures_follow = True
+        note = f"({len(pictures)} picture{'s' if len(pictures) > 1 else ''}, shown after the results)"
+        return f"{text}\n{note}" if text.strip() else note
+
+    def _pictures_of_the_turn(self) -> Mapping[str, Any] | None:
+        """Return the user's message with the pictures of the results that the history ends with so far."""
+        turn: list[ToolResult] = []
+        if not self._pictures_follow:
+            return None
+        for message in reversed(self.messages):
+            if not message.tool_results:
+                break
+            turn[:0] = message.tool_results
+        parts: list[Part] = []
+        for number, result in enumerate(turn, 1):
+            _, pictures = told(result, addresses=self.fetches_pictures)
+            if pictures:
+                parts += [Text(f"From result {number} of the {len(turn)} above:\n"), *pictures]
+        return {"role": "user", **self.content(Message("user", tuple(parts)))} if parts else None
+
     def write(self, message: Message) -> None:
+        if not message.tool_results and (pictures := self._pictures_of_the_turn()) is not None:
+            self._add_item(pictures)
         if message.role == "assistant":
             for item in self.answer_items(message):
                 self._add_item(item)

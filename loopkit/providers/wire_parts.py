@@ -7,9 +7,11 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from loopkit.messages import Image, JSONObject, Message, Refusal, Text, ToolCall, ToolDefinition
+from loopkit.messages import Image, JSONObject, Message, Refusal, Text, ToolCall, ToolDefinition, ToolResult
 
 EMPTY = "(empty)"
+# what all of them take
+PICTURE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _DATA_ADDRESS = re.compile(r"data:([^;,]*)(?:;[^;,]*)*;base64,(.*)", re.DOTALL)
 
@@ -75,6 +77,38 @@ def picture_address(image: Image) -> str:
     return image.url or f"data:{image.media_type};base64,{image.data or ''}"
 
 
+def told(result: ToolResult, *, addresses: bool = True) -> tuple[str, list[Image]]:
+    """Return a result's words and those of its pictures that a model can be given; the words tell of the others.
+
+    Args:
+        addresses: the server fetches pictures itself.
+    """
+    if not result.images:
+        return result.content, []
+    words, pictures = [result.content] if result.content.strip() else [], []
+    for image in result.images:
+        inline = picture_data(image)
+        if inline[0] in PICTURE_TYPES if inline is not None else addresses:
+            pictures.append(image)
+        else:
+            words.append(f"(a picture that can't be shown here: {image.media_type if inline else image.url})")
+    return "\n".join(words), pictures
+
+
+def result_content(
+    result: ToolResult, *, words: Callable[[str], dict[str, Any]], picture: Callable[[Image], dict[str, Any]]
+) -> str | list[dict[str, Any]]:
+    """Return a result as one text, or as blocks when there are pictures.
+
+    Args:
+        words, picture: as in `blocks_of`.
+    """
+    text, pictures = told(result)
+    if not pictures:
+        return filled(text)
+    return [*([words(text)] if text.strip() else []), *map(picture, pictures)]
+
+
 def arguments_text(call: ToolCall) -> str:
     """Return a call's arguments as JSON text; servers refuse a whole history over one text that is no object."""
     if call.raw_arguments is None:
@@ -120,6 +154,8 @@ __all__ = [
     "listed",
     "picture_address",
     "picture_data",
+    "result_content",
     "to_json",
+    "told",
     "words_of",
 ]

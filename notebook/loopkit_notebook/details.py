@@ -11,6 +11,7 @@ from loopkit import events as e
 from loopkit.debugger.display import one_line, visible
 from loopkit.debugger.evidence import evidence_of
 from loopkit.debugger.nodes import CallNode, IterationNode, LoopNode, Row, RowKind
+from loopkit.debugger.pictures import picture_words
 from loopkit.debugger.rows import (
     attempt_remains,
     call_state,
@@ -182,6 +183,10 @@ def _call_sections(call: CallNode, definition: ToolDefinition | None) -> Iterato
     if isinstance(call.decision, Deny):
         yield Section("denied because", call.decision.reason, "person")
     yield Section("result", call.content or "", "bad" if call.is_error else "plain", code=True)
+    yield Section("result as data", "" if call.json is None else _json(call.json), code=True)
+    yield Section("images", "\n".join(map(picture_words, call.images)))
+    if call.given_images != call.images:
+        yield Section("the model got these images", "\n".join(map(picture_words, call.given_images)) or "(none)")
     if call.given != call.content:
         yield Section("the model got", call.given or "(nothing)", code=True)
     if call.masked_in is not None:

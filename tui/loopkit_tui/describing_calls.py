@@ -9,6 +9,7 @@ from typing import Any
 
 from loopkit.debugger.display import arguments_line, one_line
 from loopkit.debugger.nodes import CallNode, CallStatus
+from loopkit.debugger.pictures import picture_words
 from loopkit.debugger.rows import (
     MARKS,
     call_state,
@@ -188,6 +189,13 @@ def _result(call: CallNode, folded: Folds) -> Iterator[Item]:
         yield Passage(call.content or "(nothing)", tone="bad" if call.is_error else "plain")
     else:
         yield from tree_items(value, "result", folded)
+    if call.json is not None:
+        yield from title("result as data")
+        yield from tree_items(call.json, "data", folded)
+    for number, image in enumerate(call.images, 1):
+        yield Words((f"  image {number}  ", "name"), (picture_words(image), "muted"))
+    if call.given_images != call.images:
+        yield Words((f"  the model got {count_text(len(call.given_images), 'image')}", "muted"))
     if call.failure is not None:
         yield Words((f"  raised {one_line(call.failure.type_name, 60)}", "bad"))
     yield from _as_given(call)

@@ -67,9 +67,10 @@ def _part(redactor: Redactor, part: Part, *, trusted: bool, broken_off: bool) ->
             new = _changed(part, text=redactor.text(text, trusted=trusted, broken_off=broken_off))
         case ToolCall():
             new = _call(redactor, part)
-        case ToolResult(call_id, content):
+        case ToolResult(call_id, content, _, images):
             new = _changed(
                 part,
+                images=_images(redactor, images),
                 tool_call_id=redactor.values_only(call_id),
                 content=redactor.text(content, trusted=trusted),
             )
@@ -80,9 +81,18 @@ def _part(redactor: Redactor, part: Part, *, trusted: bool, broken_off: bool) ->
                 signature=_opaque(redactor, signature),
                 encrypted=_opaque(redactor, encrypted),
             )
-        case Image(_, data, url):
-            new = _changed(part, data=_opaque(redactor, data), url=_optional(redactor, url))
+        case Image():
+            new = _image(redactor, part)
     return new
+
+
+def _image(redactor: Redactor, image: Image) -> Image:
+    changed: Image = _changed(image, data=_opaque(redactor, image.data), url=_optional(redactor, image.url))
+    return changed
+
+
+def _images(redactor: Redactor, images: tuple[Image, ...]) -> tuple[Image, ...]:
+    return _all(images, lambda image: _image(redactor, image)) if images else images
 
 
 def _opaque(redactor: Redactor, text: str | None) -> str | None:
@@ -239,7 +249,12 @@ _HIDERS: dict[type, Callable[[Redactor, Any], Any]] = {
     e.DecisionRefused: lambda redactor, fact: _changed(fact, reason=redactor.text(fact.reason)),
     e.ToolProgressed: lambda redactor, fact: _changed(fact, text=redactor.text(fact.text)),
     e.ToolAttemptFailed: lambda redactor, fact: _changed(fact, failure=_failure(redactor, fact.failure)),
-    e.ToolReturned: lambda redactor, fact: _changed(fact, content=redactor.text(fact.content)),
+    e.ToolReturned: lambda redactor, fact: _changed(
+        fact,
+        content=redactor.text(fact.content),
+        json=None if fact.json is None else redactor.value(fact.json),
+        images=_images(redactor, fact.images),
+    ),
     e.ToolFailed: lambda redactor, fact: _changed(
         fact, failure=_failure(redactor, fact.failure), content=redactor.text(fact.content)
     ),
@@ -249,6 +264,7 @@ _HIDERS: dict[type, Callable[[Redactor, Any], Any]] = {
         fact,
         content=_optional(redactor, fact.content),
         failure=None if fact.failure is None else _failure(redactor, fact.failure),
+        images=None if fact.images is None else _images(redactor, fact.images),
     ),
     e.MessagesInjected: _messages,
     e.HistoryEdited: _messages,

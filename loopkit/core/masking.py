@@ -85,8 +85,7 @@ def settled(state: LoopState, calls: Sequence[str]) -> tuple[History, tuple[Larg
 def placeholder(tool: str, content: str, images: int = 0) -> str:
     """Return what stands for a result that is left out."""
     pictures = f" and {images} picture{'s' if images > 1 else ''}" if images else ""
-    verb = "are" if images else "is"
-    return f"[An older result of {tool}, about {estimated_tokens(content):,} tokens{pictures}, {verb} left out here.]"
+    return f"[An older result of {tool}, about {estimated_tokens(content):,} tokens{pictures}, is left out here.]"
 
 
 def kept_of_view(state: LoopState, sendable: Sequence[Message]) -> tuple[History, tuple[LargeResults, ...]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from loopkit import events as e
 from loopkit.debugger.nodes import Row, RowKind
 from loopkit.debugger.timeline import Timeline
+from loopkit.messages import Image
 from loopkit_notebook.details import cut, row_detail
 from tests.notebook_widget.stories import Story, edited_story, finished_story
 
@@ -83,3 +84,14 @@ def test_a_call_shows_its_reports() -> None:
     call = story.call(1)
     story.add(e.ToolStarted(call)).add(e.ToolProgressed(call, "reading", 1, 4))
     assert sections_of(rows_of(story, RowKind.CALL)[0])["progress"] == "1/4 · 25 % · reading"
+
+
+def test_a_call_shows_pictures_and_data() -> None:
+    story = Story()
+    story.ask("", {"path": "a.png"})
+    call = story.call(1)
+    story.add(e.ToolStarted(call))
+    story.add(e.ToolReturned(call, "a dot", False, {"taste": "salt"}, (Image("image/png", "AAAA"),)))
+    sections = sections_of(rows_of(story, RowKind.CALL)[0])
+    assert sections["images"] == "image/png, 3 bytes"
+    assert sections["result as data"] == '{\n  "taste": "salt"\n}'

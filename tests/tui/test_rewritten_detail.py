@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from loopkit import events as e
 from loopkit.debugger.timeline import Timeline
+from loopkit.messages import Image
 from loopkit_tui.describing_calls import describe_call
 from loopkit_tui.widgets.json_tree import Folds
 from tests.tui.stories import Story
@@ -56,3 +57,15 @@ def test_reports_of_a_call_on_its_way_stand_in_its_detail() -> None:
     assert "6 reports more" in shown
     assert "24/25 · 96 % · file 24" in shown
     assert "file 4" not in shown.replace("file 14", "").replace("file 24", "")
+
+
+def test_pictures_and_data_of_a_result_stand_in_its_detail() -> None:
+    story = Story()
+    story.start("look")
+    (call,) = story.reply("", ("read_file", {"path": "a.png"}))
+    story.add(e.ROOT, e.ToolStarted(call))
+    story.add(e.ROOT, e.ToolReturned(call, "a dot", False, {"taste": "salt"}, (Image("image/png", "AAAA"),)))
+    shown = drawn(story, call)
+    assert "result as data" in shown
+    assert "salt" in shown
+    assert "image 1  image/png, 3 bytes" in shown

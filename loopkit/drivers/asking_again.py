@@ -45,7 +45,7 @@ class TodaysAgent:
         """Return how its root loop starts; a loop that another agent began started as recorded."""
         if self._joined_at is not None:
             return recorded
-        return self._originals.hidden(self.parts.started(None))
+        return self._originals.aligned(recorded, self.parts.started(None))
 
     async def said_of(self, core: LoopCore, event: Event) -> e.Fact | None:
         """Return what today's callback says in place of a recorded input; the input itself where none is asked.
@@ -58,7 +58,7 @@ class TodaysAgent:
             return known[1]
         came = self._joining(event.fact) if event.seq == self._joined_at else await self._asked(core, event.fact)
         if isinstance(came, e.Input) and came is not event.fact and event.seq != self._joined_at:
-            came = self._originals.hidden(came)
+            came = self._originals.aligned(event.fact, came)
             came = event.fact if same_but_for_numbers(came, event.fact) else came
         self._said[event.seq] = core.state.fingerprint, came
         return came
@@ -97,10 +97,10 @@ class TodaysAgent:
         assert state.response is not None
         context = StopContext(
             state.iteration,
-            response_of(state.response),
+            response_of(self._originals.reply(state.response)),
             state.usage,
             state.tool_calls_executed,
-            state.last_tool_results,
+            self._originals.results(state.last_tool_results),
         )
         try:
             return await ask_stop_when(self.parts.config.stop_when, context)
@@ -138,9 +138,11 @@ class TodaysAgent:
     async def _approval(self, state: LoopState, call: CallState) -> ToolApproval | None:
         if self.parts.config.on_tool_call is None:
             return None
+        call = self._originals.call_state(call)
         tool = self.parts.registry.get(call.call.name)
         schema = None if tool is None else tool.definition.parameters
-        context = ApprovalContext(state.iteration, state.path, call.key, schema, call.problems, state.messages_so_far)
+        messages = self._originals.messages(state.messages_so_far)
+        context = ApprovalContext(state.iteration, state.path, call.key, schema, call.problems, messages)
         return await ask_on_tool_call(self.parts.config.on_tool_call, call.call, context)
 
 

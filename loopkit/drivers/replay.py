@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import sys
 import threading
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypeVar
 
@@ -22,6 +22,7 @@ from loopkit.drivers.live_model import comparable, renumbered
 from loopkit.drivers.live_replay import LiveReplay, LiveRun, refuse_unrepeatable
 from loopkit.drivers.originals import Originals
 from loopkit.drivers.parts import LoopParts
+from loopkit.drivers.recorded_originals import RecordedOriginals
 from loopkit.drivers.replay_report import Match, ReplayReport
 from loopkit.drivers.rerunning import Rerun
 from loopkit.errors import RecordingError, UserError
@@ -43,6 +44,7 @@ def replay(
     match: Match = "strict",
     backend: str | None = None,
     redaction: Redaction | None = None,
+    secrets: Mapping[str, str] | None = None,
 ) -> ReplayReport:
     """Replay a recording and say whether it goes the same way; nothing is written, and nothing asked that is not live.
 
@@ -54,6 +56,8 @@ def replay(
         match: `content` passes over what only words the request: prompt, descriptions, settings, model.
         redaction: what the recorder hid, when it was more than the rules that come with loopkit: what comes today is
             compared in the form in which it would be recorded.
+        secrets: what placeholders of the recording stand for, such as `{"password-1": "…"}`, for live tools and
+            callbacks; those in the agent's own prompt and settings are known from there.
         backend: `asyncio` or `trio` for callbacks and live tools; by default what runs in this thread, else asyncio.
 
     Raises:
@@ -68,7 +72,7 @@ def replay(
         raise UserError(f"{live[0]}='live' needs the agent whose {live[0]} it is: name the agent")
     parts = None if agent is None else todays_parts(recording, agent)
     backend = backend or current_backend()
-    originals = Originals(Redactor(redaction) if recording.header.redaction else None)
+    originals = _originals(recording, redaction, secrets or {})
     if live and parts is not None:
         live_run = LiveReplay(parts, originals, live_tools=tools == "live", live_model=model == "live")
         found = _live(recording, live_run, backend)
@@ -76,6 +80,14 @@ def replay(
         today = None if parts is None else TodaysAgent(parts, originals, last_joined(recording.events))
         found = run_apart(lambda: _recorded(recording, today), backend)
     return ReplayReport.of(recording, *found, match=match)
+
+
+def _originals(recording: Recording, redaction: Redaction | None, secrets: Mapping[str, str]) -> Originals:
+    if not recording.header.redaction:
+        return Originals()
+    originals = RecordedOriginals(Redactor(redaction), recording.events)
+    originals.take_up(recording.events, secrets)
+    return originals
 
 
 def require_replayable(recording: Recording) -> None:

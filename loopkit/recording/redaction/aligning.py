@@ -37,24 +37,34 @@ def _aligned(redactor: Redactor, recorded: Any, came: Any) -> Any:
         return redactor.value(came) if whole is None else redactor.placeholders.of(whole[1], came)
     if isinstance(came, str):
         return came if came == recorded else redactor.text(came)
-    if is_dataclass(came) and type(came) is type(recorded):
-        changed = {field.name: _pair(redactor, recorded, came, field.name) for field in fields(came)}
+    if is_dataclass(came):
+        other = recorded if type(came) is type(recorded) else None
+        changed = {field.name: _pair(redactor, other, came, field.name) for field in fields(came)}
         same = all(value is getattr(came, name) for name, value in changed.items())
         return came if same else replace(came, **changed)  # type: ignore[type-var]  # an instance, not the class
     if isinstance(came, Mapping) and isinstance(recorded, Mapping):
-        return {
-            redactor.text(key): _aligned(redactor, recorded[key], item)
-            if key in recorded
-            else redactor.value({key: item})[key]
-            for key, item in came.items()
-        }
-    if isinstance(came, (tuple, list)) and isinstance(recorded, (tuple, list)) and len(came) == len(recorded):
-        return type(came)(_aligned(redactor, old, new) for old, new in zip(recorded, came, strict=True))
+        found: dict[str, Any] = {}
+        for key, item in came.items():
+            found |= _aligned_item(redactor, recorded.get(key), key, item)
+        return found
+    if isinstance(came, (tuple, list)):
+        others = recorded if isinstance(recorded, (tuple, list)) and len(came) == len(recorded) else None
+        if others is not None or any(is_dataclass(item) for item in came):
+            pairs = zip(others or [None] * len(came), came, strict=True)
+            return type(came)(_aligned(redactor, old, new) for old, new in pairs)
     return redactor.value(came)
 
 
+def _aligned_item(redactor: Redactor, recorded: Any, key: str, item: Any) -> dict[str, Any]:
+    is_laid_beside = isinstance(recorded, (Mapping, list, tuple)) or (isinstance(recorded, str) and OPENING in recorded)
+    if is_laid_beside:
+        return {redactor.text(key): _aligned(redactor, recorded, item)}
+    # a key says what its value is, unless that is what it was
+    return {key: item} if item == recorded else dict(redactor.value({key: item}))
+
+
 def _pair(redactor: Redactor, recorded: Any, came: Any, name: str) -> Any:
-    return _aligned(redactor, getattr(recorded, name), getattr(came, name))
+    return _aligned(redactor, getattr(recorded, name, None), getattr(came, name))
 
 
 def fit(redactor: Redactor, recorded: str, came: Any) -> bool:

@@ -36,7 +36,7 @@ class RecordedOriginals(Originals):
         recorded = self._recorded.get(place) if place is not None else None
         if not recorded:
             return super().hidden(fact)
-        return cast("F", self.aligned(cast("e.Fact", recorded.popleft()), fact))
+        return cast("F", self.aligned(recorded.popleft(), fact))
 
 
 def _place(fact: e.Fact) -> Hashable:

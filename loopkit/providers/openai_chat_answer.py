@@ -33,6 +33,7 @@ class ChatReader(AnswerReader):
     def __init__(self, emit: Emit) -> None:
         super().__init__(emit)
         self._words = Words(emit)
+        self._listed = False
 
     def take_piece(self, piece: Mapping[str, Any]) -> None:
         self._take(piece, whole=False)
@@ -66,9 +67,10 @@ class ChatReader(AnswerReader):
         if isinstance(said, dict):
             self._take_words(said)
             for call in objects(said.get("tool_calls")):
+                self._listed = True
                 self._take_call(call, whole=whole)
-            # what calls were before there could be several
-            if isinstance(said.get("function_call"), dict):
+            # what calls were before there could be several; some servers send the first call in both ways
+            if isinstance(said.get("function_call"), dict) and not self._listed:
                 self._take_call({"index": 0, "function": said["function_call"]}, whole=whole)
         self._take_usage(choice.get("usage"))
         reason = choice.get("finish_reason")

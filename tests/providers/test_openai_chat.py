@@ -91,6 +91,15 @@ async def test_a_stream_under_a_wrong_content_type_is_read_too() -> None:
     assert response.text == "hi"
 
 
+async def test_a_whole_answer_that_has_its_call_in_both_kinds_has_one_call() -> None:
+    """As llama-cpp-python writes it."""
+    function = {"name": "look", "arguments": '{"at": 1}'}
+    message = {"content": None, "function_call": function, "tool_calls": [{"id": "c1", "function": function}]}
+    body = {"choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}]}
+    response = await ask(answering(json.dumps(body).encode(), content_type="application/json"))
+    assert response.tool_calls == (ToolCall("c1", "look", {"at": 1}),)
+
+
 async def test_one_chunk_with_the_whole_message_is_read_too() -> None:
     body = {"choices": [{"index": 0, "message": {"content": "hi"}, "finish_reason": "stop"}]}
     assert (await ask(answering(sse(body)))).text == "hi"

@@ -32,8 +32,8 @@ rules: $(VENV)/.dev-installed ## list again which test covers which rule
 pictures: $(VENV)/.dev-installed ## take the pictures of the docs again (needs Chromium)
 	PYTHONPATH=. $(BIN)/python docs/pictures/make.py
 
-bench: $(VENV)/.dev-installed ## time and bytes per iteration
-	$(BIN)/python -m tests.bench
+bench: $(VENV)/.dev-installed ## costs and their limits; make bench ARGS=--peers measures smolagents too
+	$(BIN)/python -m tests.bench $(ARGS)
 
 clean: ## remove what the other targets made
 	rm -rf $(VENV) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -16,9 +16,11 @@ import anyio
 from loopkit import ChatResponse, Recorder, ToolCall, ToolLoopConfig, Usage, tool, tool_loop
 from loopkit.providers.protocol import ChatRequest, Emit
 from loopkit.recording.redaction.settings import Redaction
+from loopkit.recording.syncing import Durability
 from loopkit.tools.registry import ToolRegistry
 
 RESULT = "x" * 200
+EVENTS = 7  # of an iteration with one call
 
 
 @tool
@@ -60,7 +62,13 @@ class Measured:
 
 
 def measure_loop(
-    turns: int, path: Path, *, recorded: bool = True, threaded: bool = False, redaction: Redaction | None = None
+    turns: int,
+    path: Path,
+    *,
+    recorded: bool = True,
+    threaded: bool = False,
+    durability: Durability = "iteration",
+    redaction: Redaction | None = None,
 ) -> Measured:
     """Run the loop once.
 
@@ -72,7 +80,7 @@ def measure_loop(
     handler: Any = lookup_in_thread if threaded else lookup
     registry = ToolRegistry([handler])
     config = ToolLoopConfig(max_iterations=turns + 1)
-    recorder = Recorder(path, redaction=redaction) if recorded else None
+    recorder = Recorder(path, durability=durability, redaction=redaction) if recorded else None
 
     def run() -> None:
         anyio.run(tool_loop, AsksForCalls(turns, handler.name), registry, "go", config, None, recorder)

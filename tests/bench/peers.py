@@ -1,0 +1,41 @@
+"""Other frameworks at the same work, in an environment of their own."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+import tempfile
+import venv
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+_LOOP = Path(__file__).with_name("smolagents_loop.py")
+
+
+@contextmanager
+def python_with_smolagents(*, install: bool) -> Iterator[str | None]:
+    """Give an interpreter that has smolagents, or None.
+
+    Args:
+        install: make an environment for it when this one has it not, and throw it away afterwards.
+    """
+    if importlib.util.find_spec("smolagents") is not None:
+        yield sys.executable
+    elif not install:
+        yield None
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            venv.create(folder, with_pip=True)
+            python = Path(folder) / ("Scripts" if sys.platform == "win32" else "bin") / "python"
+            subprocess.run(
+                [python, "-m", "pip", "--quiet", "--disable-pip-version-check", "install", "smolagents"], check=True
+            )
+            yield str(python)
+
+
+def smolagents_cost(python: str, turns: int) -> float:
+    """CPU microseconds of an iteration."""
+    done = subprocess.run([python, _LOOP, str(turns)], check=True, capture_output=True, text=True)
+    return float(done.stdout.split()[-1])

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from loopkit import events as e
-from loopkit.core.detection import Outcome
+from loopkit.core.detection import Outcome, told
 from loopkit.core.history import History, extend_by_message, extend_fingerprint, with_every_call_answered
 from loopkit.core.masking import kept_of_view, large_results
 from loopkit.core.state import CallPhase, CallState, LoopState
@@ -51,14 +51,7 @@ def batch_failure(state: LoopState) -> e.Failure:
 
 def outcomes(state: LoopState) -> dict[str, Outcome]:
     """Return how the calls of the response ended, as loop detection sees it (spec/loop.md 6.5)."""
-    return {call.key: Outcome(_told(call), _failed(state, call)) for call in state.calls}
-
-
-def _told(call: CallState) -> str | None:
-    """What tells a result from another: two screenshots differ, whatever words stand beside them."""
-    if not call.images:
-        return call.content
-    return "\n".join((call.content or "", *(image.data or image.url or "" for image in call.images)))
+    return {call.key: Outcome(told(call.content, call.images), _failed(state, call)) for call in state.calls}
 
 
 def _failed(state: LoopState, call: CallState) -> bool | None:

@@ -9,12 +9,13 @@ from typing import Any, TypeAlias
 
 from loopkit import events as e
 from loopkit.core.config import LoopDetectionConfig, LoopRules, ToolDetection
-from loopkit.core.detection import DETECTORS, Outcome, Watch
+from loopkit.core.detection import DETECTORS, Outcome, Watch, told
 from loopkit.debugger.recorded import OWN_FORMAT, open_recording
 from loopkit.encoding import encode
 from loopkit.errors import RecordingError, UserError
 from loopkit.importers import codex
 from loopkit.importers.codex_outputs import comparable_output
+from loopkit.messages import Image
 
 DEFAULT_THRESHOLD = 3
 _INVALID = "invalid arguments"
@@ -129,26 +130,30 @@ class _Loop:
     watch: Watch
     comparable: Comparable
     outcomes: dict[str, Outcome] = field(default_factory=dict)
+    results: dict[str, tuple[str | None, tuple[Image, ...]]] = field(default_factory=dict)
 
     def take(self, event: e.Event) -> tuple[e.RepetitionDetected, ...]:
         match event.fact:
             case e.ModelReplied(message):
                 answered = self.watch.answered(self.outcomes)
-                self.outcomes = {}
+                self.outcomes, self.results = {}, {}
                 self.watch = answered.asked(event.loop, event.iteration, message)
                 return self.watch.due
             case e.MessagesInjected(messages) if any(message.role == "user" for message in messages):
                 self.watch = self.watch.restarted()
-            case e.ToolReturned(call, content, is_error):
-                self.outcomes[call] = Outcome(self.comparable(content), is_error)
+            case e.ToolReturned(call, content, is_error, _, images):
+                self.results[call] = (self.comparable(content), images)
+                self.outcomes[call] = Outcome(told(*self.results[call]), is_error)
             case e.ToolFailed(call, _, content):
                 self.outcomes[call] = Outcome(content, failed=True)
             case e.ToolAbandoned(call, _, content):
                 self.outcomes[call] = Outcome(content, failed=True)
             case e.ToolSkipped(call, cause, content):
                 self.outcomes[call] = Outcome(content, True if cause == _INVALID else None)
-            case e.ResultProcessed(call, str(content)) if call in self.outcomes:
-                self.outcomes[call] = replace(self.outcomes[call], content=content)
+            case e.ResultProcessed(call, content, _, _, pictures) if call in self.results:
+                words, images = self.results[call]
+                self.results[call] = (words if content is None else content, images if pictures is None else pictures)
+                self.outcomes[call] = replace(self.outcomes[call], content=told(*self.results[call]))
         return ()
 
 

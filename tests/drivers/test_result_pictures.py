@@ -10,6 +10,7 @@ import pytest
 from loopkit import Image, LoopDetectionConfig, Recorder, ToolCall, ToolOutput, ToolResult, replay, tool
 from loopkit import events as e
 from loopkit.core.context_tools import ResultMasking
+from loopkit.debugger.detecting import detect
 from loopkit.recording.check import check_recording
 from loopkit.recording.reader import read_recording
 from tests.drivers.stage import Stage, agent, ask
@@ -121,3 +122,5 @@ async def test_other_pictures_are_another_result(changes: bool) -> None:
     await stage.run(agent(*[ask("shot")] * 5, "done", tools=[shot], loop_detection=watch))
     fired = [fact for fact in stage.all_of(e.RepetitionDetected) if fact.detector == "same call same result"]
     assert bool(fired) != changes
+    afterwards = [found.repetition for found in detect(stage.events, watch)]
+    assert afterwards == stage.all_of(e.RepetitionDetected)

@@ -8,5 +8,6 @@ from loopkit.core.detection.signatures import batch_name as batch_name
 from loopkit.core.detection.signatures import batch_signature as batch_signature
 from loopkit.core.detection.turns import Outcome as Outcome
 from loopkit.core.detection.turns import Repetition as Repetition
+from loopkit.core.detection.turns import told as told
 from loopkit.core.detection.watch import Watch as Watch
 from loopkit.core.detection.wording import warning_for_model as warning_for_model

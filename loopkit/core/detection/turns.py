@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
 
 from loopkit.core.detection.settings import LoopDetectionConfig, ToolDetection
 from loopkit.core.detection.signatures import digest
+from loopkit.messages import Image
 
 EVIDENCE_CALLS = 24
 
@@ -75,6 +76,12 @@ class Outcome:
 
     content: str | None
     failed: bool | None = None
+
+
+def told(content: str | None, images: Iterable[Image]) -> str | None:
+    """Return what tells a result from another: two screenshots differ, whatever words stand beside them."""
+    pictures = [image.data or image.url or "" for image in images]
+    return "\n".join((content or "", *pictures)) if pictures else content
 
 
 Outcomes: TypeAlias = Mapping[str, Outcome]

@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from loopkit import Agent, Recorder, ScriptedProvider, ToolCall, replay
+from loopkit import Agent, Image, Recorder, ScriptedProvider, ToolCall, replay
 from loopkit.errors import AgentBuildError
 from loopkit.tools.mcp import MCPServer
 from tests.tools.mcp.kitchen import COMMAND, until_it_is
@@ -81,3 +81,14 @@ def test_two_servers_with_a_tool_of_one_name_need_a_prefix(tmp_path: Path) -> No
     pin = tmp_path / "pin.json"
     with MCPServer(COMMAND, pin=pin) as tools, pytest.raises(AgentBuildError, match="prefix=…"):
         Agent(script(), tools=[*tools, *MCPServer(COMMAND, pin=pin).tools()])
+
+
+async def test_a_servers_picture_reaches_the_model_and_the_log(tmp_path: Path) -> None:
+    recording = tmp_path / "run.jsonl"
+    provider = ScriptedProvider([ToolCall("1", "picture", {}), "Done."])
+    async with MCPServer(COMMAND) as tools:
+        result = await Agent(provider, tools=tools).run("look", recorder=Recorder(recording))
+    (told,) = result.messages[-2].tool_results
+    assert told.content == "a dot:\n[image 1, image/png, 8 bytes]"
+    assert told.images == (Image.from_bytes(b"\x89PNG...."),)
+    assert replay(recording).same

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from loopkit.cli.durability import add_durability
 from loopkit.cli.output import warn, warn_of
 from loopkit.cli.refused import advise_on, refused_tools
+from loopkit.cli.secret_options import add_redaction, add_secrets, secrets_given
 from loopkit.cli.stopping import stopped_like_ctrl_c
 from loopkit.errors import LoopkitError, UserError
 
@@ -45,6 +46,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="which calls after the change run: those of tools declared to only read (default), all, or none",
     )
     add_durability(parser)
+    add_redaction(parser)
+    add_secrets(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -67,6 +70,8 @@ def run(options: argparse.Namespace) -> int:
                 approve=options.later_calls,
                 overwrite=options.overwrite,
                 durability=options.durability,
+                redacted=not options.no_redaction,
+                secrets=secrets_given(options),
                 tell=warn,
             )
     except (LoopkitError, OSError):

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from loopkit.cli.durability import add_durability
 from loopkit.cli.output import USAGE_ERROR, print_json, warn, warn_of
 from loopkit.cli.refused import advise_on, refused_tools
+from loopkit.cli.secret_options import add_redaction
 from loopkit.cli.stopping import stopped_like_ctrl_c
 from loopkit.errors import ProviderError, UserError
 
@@ -39,6 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "the others are refused, and the model is told so",
     )
     add_durability(parser)
+    add_redaction(parser)
     parser.add_argument("--json", action="store_true", help="one JSON object instead of text")
 
 
@@ -58,6 +60,7 @@ def run(options: argparse.Namespace) -> int:
             approve=options.approve,
             overwrite=options.overwrite,
             durability=options.durability,
+            redacted=not options.no_redaction,
             tell=warn,
         )
     refused = refused_tools(outcome.path)

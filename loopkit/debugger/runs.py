@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +27,7 @@ from loopkit.providers.protocol import Delta
 from loopkit.recording.check import Finding, check_recording
 from loopkit.recording.reader import read_recording, require_sound
 from loopkit.recording.redaction.inspection import SecretsReport, inspect_secrets
+from loopkit.recording.redaction.settings import DEFAULT_REDACTION
 from loopkit.recording.syncing import Durability
 from loopkit.recording.writer import Recorder
 
@@ -88,6 +89,7 @@ def run_headless(
     approve: Approval = "read-only",
     overwrite: bool = False,
     durability: Durability = "iteration",
+    redacted: bool = True,
     backend: str = "asyncio",
     tell: Callable[[str], None] = lambda _: None,
 ) -> HeadlessOutcome:
@@ -98,12 +100,15 @@ def run_headless(
         approve: which calls run: those of tools declared to only read, all, or none.
         overwrite: whether a recording that is there already is replaced.
         durability: when the recording reaches the disk; see `loopkit.Recorder`.
+        redacted: whether secrets are kept out of the recording.
         tell: told in one line when a request failed and is sent again; the line is not safe to show as it is.
 
     Raises:
         UserError: the recording can't be written.
     """
-    recorder = None if record is None else _recorder(record, overwrite=overwrite, durability=durability)
+    recorder = None
+    if record is not None:
+        recorder = _recorder(record, overwrite=overwrite, durability=durability, redacted=redacted)
     watcher = Unattended(HEADLESS_POLICIES[approve](), tell)
     path = None if record is None else Path(record)
     match _end_of(lambda: agent.run(task, recorder=recorder, watcher=watcher), backend):
@@ -115,8 +120,9 @@ def run_headless(
             return HeadlessOutcome(result, None, path)
 
 
-def _recorder(path: str | Path, *, overwrite: bool, durability: Durability) -> Recorder:
-    return Recorder(path, if_exists="replace" if overwrite else "fail", durability=durability)
+def _recorder(path: str | Path, *, overwrite: bool, durability: Durability, redacted: bool) -> Recorder:
+    redaction = DEFAULT_REDACTION if redacted else None
+    return Recorder(path, if_exists="replace" if overwrite else "fail", durability=durability, redaction=redaction)
 
 
 def _end_of(
@@ -163,6 +169,8 @@ def fork_file(
     approve: Approval = "read-only",
     overwrite: bool = False,
     durability: Durability = "iteration",
+    redacted: bool = True,
+    secrets: Mapping[str, str] | None = None,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Path:
     """Go on from inside a recording, without a screen, and return the new recording; see `loopkit.fork`.
@@ -171,6 +179,8 @@ def fork_file(
         approve: which of the calls after the fork run.
         overwrite: whether a recording that is there already is replaced; the parent never is.
         durability: when the recording reaches the disk; see `loopkit.Recorder`.
+        redacted: as in `run_headless`; what goes on from a redacted recording always is.
+        secrets: what placeholders of the parent stand for.
         tell: as in `run_headless`.
 
     Raises:
@@ -183,8 +193,10 @@ def fork_file(
     if ROOT not in states_after(parent.path, parent.events, len(parent.events)):
         raise RecordingError(f"{parent.path}: does not hold the start of its root loop, so nothing can go on from it")
     watcher = Unattended(HEADLESS_POLICIES[approve](), tell)
-    recorder = _recorder(out, overwrite=overwrite, durability=durability)
-    end = _end_of(lambda: fork(parent, at=at, edit=edit, agent=agent, recorder=recorder, watcher=watcher))
+    recorder = _recorder(out, overwrite=overwrite, durability=durability, redacted=redacted)
+    end = _end_of(
+        lambda: fork(parent, at=at, edit=edit, agent=agent, recorder=recorder, watcher=watcher, secrets=secrets)
+    )
     if isinstance(end, Exception):
         raise end
     return Path(out)

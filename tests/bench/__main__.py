@@ -18,6 +18,7 @@ from loopkit import replay
 from loopkit.providers.openai_chat import OpenAIChat
 from loopkit.recording.redaction.settings import DEFAULT_REDACTION
 from tests.bench import peers
+from tests.bench.redaction import redaction_rows
 from tests.bench.streams import bare_read, provider_read, sdk_read, streams
 from tests.bench.table import Row, at_least, at_most, ratio, show, side_by_side
 from tests.bench.validation import CHECKED_BY_JSONSCHEMA, PLAIN, check_cost, jsonschema_cost
@@ -41,6 +42,7 @@ def main() -> None:
             show(_peer_rows(path, with_peers=with_peers)),
             show(_stream_rows()),
             show(_validation_rows()),
+            show(redaction_rows()),
             show(_start_rows()),
         ]
     if not all(sections):

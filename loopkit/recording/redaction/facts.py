@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from loopkit import events as e
 from loopkit.messages import Image, Message, Part, Reasoning, Refusal, Text, ToolCall, ToolDefinition, ToolResult
-from loopkit.outcomes import Deny, Modify, Respond, ToolApproval
+from loopkit.outcomes import Approve, Deny, Modify, Respond, ToolApproval
 from loopkit.recording.redaction.redactor import Redactor
 
 PERSON = "person"
@@ -38,9 +38,10 @@ def hidden(redactor: Redactor, fact: F) -> F:
 
 
 def _changed(value: Any, **fields: Any) -> Any:
-    if all(getattr(value, name) is new for name, new in fields.items()):
-        return value
-    return replace(value, **fields)
+    for name, new in fields.items():
+        if getattr(value, name) is not new:
+            return replace(value, **fields)
+    return value
 
 
 def _optional(redactor: Redactor, text: str | None) -> str | None:
@@ -193,6 +194,8 @@ def _failure(redactor: Redactor, failure: e.Failure) -> Any:
 
 
 def _decided(redactor: Redactor, fact: e.Decided) -> Any:
+    if isinstance(fact.decision, Approve) and not fact.verdict.problems:
+        return fact
     decision = _decision(redactor, fact.decision, trusted=fact.by == PERSON)
     before, after = (dict(one.arguments) if isinstance(one, Modify) else None for one in (fact.decision, decision))
     return _changed(fact, decision=decision, verdict=_verdict(redactor, fact.verdict, before, after))

@@ -10,6 +10,7 @@ import base64
 import json
 import re
 from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 from typing import Any
 from urllib.parse import quote, quote_plus
 
@@ -78,9 +79,9 @@ class Placeholders:
         return len(self._original)
 
     @property
-    def unresolved(self) -> frozenset[str]:
+    def unresolved(self) -> AbstractSet[str]:
         """Placeholders of earlier events whose values nobody has given yet."""
-        return frozenset(self._unresolved)
+        return self._unresolved
 
     def count(self) -> dict[str, int]:
         """Return the highest number of each rule."""

@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 TESTS ?= tests
 
-.PHONY: tui test check recordings schema rules pictures bench clean
+.PHONY: tui test check recordings schema rules pictures bench fuzz clean
 
 tui: $(VENV)/.tui-installed ## open the debugger; make tui ARGS="agent.py:agent --task '…'"
 	@$(BIN)/loopkit tui $(ARGS)
@@ -31,6 +31,9 @@ rules: $(VENV)/.dev-installed ## list again which test covers which rule
 
 pictures: $(VENV)/.dev-installed ## take the pictures of the docs again (needs Chromium)
 	PYTHONPATH=. $(BIN)/python docs/pictures/make.py
+
+fuzz: $(VENV)/.dev-installed ## cut, flip, kill and starve recordings, as figures
+	$(BIN)/python -m tests.fuzz
 
 bench: $(VENV)/.dev-installed ## costs and their limits; make bench ARGS=--peers measures smolagents too
 	$(BIN)/python -m tests.bench $(ARGS)

@@ -25,9 +25,9 @@ from loopkit.drivers.parts import LoopParts
 from loopkit.drivers.recorded_originals import RecordedOriginals
 from loopkit.drivers.replay_report import Match, ReplayReport
 from loopkit.drivers.rerunning import Rerun
-from loopkit.errors import RecordingError, UserError
+from loopkit.errors import RecordingDamaged, RecordingError, UserError
 from loopkit.events import Event
-from loopkit.recording.reader import Recording, read_recording, require_sound
+from loopkit.recording.reader import CHANGED, Recording, read_recording, require_sound
 from loopkit.recording.redaction.redactor import Redactor
 from loopkit.recording.redaction.settings import Redaction
 
@@ -66,6 +66,25 @@ def replay(
     """
     recording = recording if isinstance(recording, Recording) else read_recording(recording)
     require_replayable(recording)
+    try:
+        return _replayed(recording, agent, model=model, tools=tools, match=match, backend=backend, redaction=redaction)
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        if not recording.changed:
+            raise
+        reason = f"{CHANGED}, and can't be followed: {type(error).__name__}: {error}"
+        raise RecordingDamaged(str(recording.path), recording.changed[0], reason) from None
+
+
+def _replayed(
+    recording: Recording,
+    agent: Any,
+    *,
+    model: Source,
+    tools: Source,
+    match: Match,
+    backend: str | None,
+    redaction: Redaction | None,
+) -> ReplayReport:
     recording = dataclasses.replace(recording, events=followed(recording.events))
     live = [name for name, source in (("model", model), ("tools", tools)) if source == "live"]
     if live and agent is None:

@@ -36,7 +36,10 @@ class StandIns:
             self._facts.setdefault((event.loop, *subject_of(event)), event)
             if isinstance(event.fact, e.DecisionRequested):
                 names = self._called.setdefault((event.loop, event.iteration), {})
-                names[int(event.fact.call.rpartition(".")[2])] = event.fact.name
+                position = event.fact.call.rpartition(".")[2]
+                if position.isdecimal():
+                    # a file may hold anything as a call's id
+                    names[int(position)] = event.fact.name
 
     def was_asked(self, loop: str, effect: Effect) -> bool:
         """Say whether the recorded loop asked for this too."""

@@ -59,9 +59,10 @@ def _findings(path: Path) -> Iterator[Finding]:
             yield Finding(1, str(newer(path, header)))
             return
         upgrade = upgrade_from(header.format) or Upgrade()
-        if not opened(header_line)[1]:
+        content, is_as_written = opened(header_line)
+        if not is_as_written:
             yield Finding(1, CHANGED)
-        yield from _misfits(1, "Header", upgrade.header(json.loads(header_line.decode("utf-8-sig"))))
+        yield from _misfits(1, "Header", upgrade.header(json.loads(content.decode("utf-8-sig"))))
         for line in lines:
             match line.content:
                 case Damage(number, reason):
@@ -73,7 +74,7 @@ def _findings(path: Path) -> Iterator[Finding]:
                     if line.changed:
                         yield Finding(line.number, CHANGED)
                     definition = event.type if event.type in FACT_CLASSES else "UnknownEvent"
-                    yield from _misfits(line.number, definition, upgrade.event(json.loads(line.raw)))
+                    yield from _misfits(line.number, definition, upgrade.event(json.loads(opened(line.raw)[0])))
 
 
 def _misfits(line: int, definition: str, data: Any) -> Iterator[Finding]:

@@ -236,7 +236,7 @@ def _header(path: Path, file: BinaryIO) -> tuple[Header, bytes]:
     if not line.endswith(b"\n"):
         raise RecordingError(f"{path}: ends within its header; nothing was recorded in it")
     try:
-        return read_header(line), line
+        return read_header(opened(line)[0]), line
     except DecodingError as error:
         raise RecordingDamaged(str(path), 1, str(error)) from None
 

@@ -247,6 +247,26 @@ def test_an_unknown_type_is_a_named_error(recorded: Path) -> None:
         replay(of_events(events))
 
 
+def test_an_unknown_type_that_says_it_may_be_ignored_is_ignored(recorded: Path) -> None:
+    """spec/faults.md j17"""
+    events = list(read_recording(recorded).events)
+    note = e.Event(4, 0.0, "root", 1, e.Unrecognised("x/custom", {"a": 1, "ignorable": True}))
+    report = replay(of_events([*events[:3], note, *events[3:]]))
+    assert (report.same, report.finished) == (True, True)
+
+
+def test_a_changed_recording_that_can_not_be_followed_names_its_line(recorded: Path) -> None:
+    """spec/faults.md j4: a line whose sum doesn't fit, in one line and never as a traceback."""
+    text = recorded.read_text(encoding="utf-8")
+    for old, new in (("root/1.1", "root/1/1"), ('"version":1', '"version":9'), ("1.1", "q.q")):
+        recorded.write_text(text.replace(old, new), encoding="utf-8")
+        assert read_recording(recorded).changed
+        try:
+            assert not replay(recorded).same
+        except RecordingError as error:
+            assert "line " in str(error)  # noqa: PT017  # one of two right outcomes
+
+
 def test_a_damaged_recording_is_refused(recorded: Path) -> None:
     """spec/faults.md j4: no silent skip."""
     lines = recorded.read_bytes().splitlines(keepends=True)

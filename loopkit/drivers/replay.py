@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 import sys
 import threading
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypeVar
 
@@ -66,25 +67,6 @@ def replay(
     """
     recording = recording if isinstance(recording, Recording) else read_recording(recording)
     require_replayable(recording)
-    try:
-        return _replayed(recording, agent, model=model, tools=tools, match=match, backend=backend, redaction=redaction)
-    except (LookupError, TypeError, ValueError, AttributeError) as error:
-        if not recording.changed:
-            raise
-        reason = f"{CHANGED}, and can't be followed: {type(error).__name__}: {error}"
-        raise RecordingDamaged(str(recording.path), recording.changed[0], reason) from None
-
-
-def _replayed(
-    recording: Recording,
-    agent: Any,
-    *,
-    model: Source,
-    tools: Source,
-    match: Match,
-    backend: str | None,
-    redaction: Redaction | None,
-) -> ReplayReport:
     recording = dataclasses.replace(recording, events=followed(recording.events))
     live = [name for name, source in (("model", model), ("tools", tools)) if source == "live"]
     if live and agent is None:
@@ -92,13 +74,26 @@ def _replayed(
     parts = None if agent is None else todays_parts(recording, agent)
     backend = backend or current_backend()
     originals = _originals(recording, redaction, secrets or {})
-    if live and parts is not None:
-        live_run = LiveReplay(parts, originals, live_tools=tools == "live", live_model=model == "live")
-        found = _live(recording, live_run, backend)
-    else:
-        today = None if parts is None else TodaysAgent(parts, originals, last_joined(recording.events))
-        found = run_apart(lambda: _recorded(recording, today), backend)
-    return ReplayReport.of(recording, *found, match=match)
+    with _naming_changed_line(recording):
+        if live and parts is not None:
+            live_run = LiveReplay(parts, originals, live_tools=tools == "live", live_model=model == "live")
+            found = _live(recording, live_run, backend)
+        else:
+            today = None if parts is None else TodaysAgent(parts, originals, last_joined(recording.events))
+            found = run_apart(lambda: _recorded(recording, today), backend)
+        return ReplayReport.of(recording, *found, match=match)
+
+
+@contextmanager
+def _naming_changed_line(recording: Recording) -> Iterator[None]:
+    """Let a line that was changed be named when what it says now can't be followed at all (spec/faults.md j4)."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        if not recording.changed:
+            raise
+        reason = f"{CHANGED}, and can't be followed: {type(error).__name__}: {error}"
+        raise RecordingDamaged(str(recording.path), recording.changed[0], reason) from None
 
 
 def _originals(recording: Recording, redaction: Redaction | None, secrets: Mapping[str, str]) -> Originals:

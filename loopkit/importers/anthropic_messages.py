@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,7 +24,7 @@ CALLS = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
 def read(source: Source) -> ForeignSession:
     """Read messages in any of the forms that they are kept in."""
     reader = _Reader()
-    for value in _values(source):
+    for value in source.values():
         reader.take(value)
     reader.close()
     session = reader.session
@@ -33,7 +32,7 @@ def read(source: Source) -> ForeignSession:
     model = reader.model or session.model
     thread = Thread(MAIN, session.agent or "agent", model, facts=facts)
     built = build({MAIN: thread}, reader.steps, session.ending)
-    notices = [*source.notices(), *reader.notices, *built.notices]
+    notices = list(dict.fromkeys([*source.notices(), *reader.notices, *built.notices]))  # a torn array is told by both
     title = reader.title or session.title or source.path.stem
     return ForeignSession(NAME, title, thread.agent, model, built.events, notices, built.runs)
 
@@ -54,16 +53,6 @@ def has_blocks(value: Any) -> bool:
     return any(kind in CALLS or kind == "thinking" or kind.endswith("tool_result") for kind in kinds)
 
 
-def _values(source: Source) -> Iterator[Any]:
-    if source.is_lines:
-        for found in source.lines():
-            yield found if isinstance(found, Unreadable) else found.value
-        return
-    document = source.document
-    yield from document if isinstance(document, list) else [document]
-    yield from source.damage
-
-
 @dataclass(slots=True)
 class _Reader:
     steps: list[Step] = field(default_factory=list)
@@ -78,8 +67,7 @@ class _Reader:
         event = captured_event(value)
         if isinstance(value, Unreadable):
             self.notices.append(value.words)
-            facts = {"text": value.text, "offset": value.offset, "bytes": value.size}
-            self.steps.append(Note(MAIN, None, "unreadable", facts))
+            self.steps.append(Note(MAIN, None, "unreadable", value.facts))
         elif event is not None:
             self.steps += self.session.take(*event)
         elif is_piece(value):

@@ -133,8 +133,7 @@ class _Reader:
         for item in found:
             if isinstance(item, Unreadable):
                 self.unreadable.append(item.words)
-                facts = {"text": item.text, "offset": item.offset, "bytes": item.size}
-                self.streams.add(Note(thread, None, "unreadable", facts))
+                self.streams.add(Note(thread, None, "unreadable", item.facts))
             elif not isinstance(item.value, dict):
                 self.streams.add(Note(thread, None, "line that is no record", {"value": item.value}))
             else:

@@ -33,7 +33,9 @@ def read(source: Source) -> ForeignSession:
     thread = replace(reader.threads[MAIN], model=main.first_model, facts={"format": NAME, **main.facts})
     reader.threads[MAIN] = thread
     built = build(reader.threads, reader.streams.merged(finish=_finish), main.ending)
-    notices = [*source.notices(), *reader.notices(), *built.notices]
+    notices = list(
+        dict.fromkeys([*source.notices(), *reader.notices(), *built.notices])
+    )  # a torn array is told by both
     title = main.title or source.path.stem
     return ForeignSession(NAME, title, PROGRAM, thread.model, built.events, notices, built.runs)
 
@@ -59,8 +61,7 @@ class _Reader:
         for value in values:
             if isinstance(value, Unreadable):
                 self.unreadable.append(value.words)
-                facts = {"text": value.text, "offset": value.offset, "bytes": value.size}
-                rollout.note("unreadable", facts, None)
+                rollout.note("unreadable", value.facts, None)
             elif isinstance(value, dict):
                 rollout.record(value)
             else:
@@ -110,15 +111,10 @@ class _Reader:
 
 def _values(source: Source) -> Iterator[Any]:
     """Yield the lines, or the records of the one document that the oldest builds wrote."""
-    if source.is_lines:
-        for found in source.lines():
-            yield found if isinstance(found, Unreadable) else found.value
-        return
-    document = source.document
-    session = document.get("session") if isinstance(document, dict) else None
-    items = document.get("items") if isinstance(document, dict) else None
-    if isinstance(session, dict) and isinstance(items, list):
-        yield session
-        yield from items
-    else:
-        yield document
+    for value in source.values():
+        session, items = (value.get("session"), value.get("items")) if isinstance(value, dict) else (None, None)
+        if isinstance(session, dict) and isinstance(items, list):
+            yield session
+            yield from items
+        else:
+            yield value

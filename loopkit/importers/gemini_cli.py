@@ -35,7 +35,7 @@ def read(source: Source) -> ForeignSession:
     reader.tell()
     thread = Thread(MAIN, NAME, reader.model, facts={"format": NAME, **reader.facts})
     built = build({MAIN: thread}, reader.steps, reader.ending)
-    notices = [*source.notices(), *reader.notices, *built.notices]
+    notices = list(dict.fromkeys([*source.notices(), *reader.notices, *built.notices]))  # a torn array is told by both
     title = as_text(reader.facts.get("summary")) or reader.title or source.path.stem
     return ForeignSession(NAME, title, NAME, reader.model, built.events, notices, built.runs)
 
@@ -46,18 +46,14 @@ def is_session(record: Any) -> bool:
 
 
 def _values(source: Source) -> Iterator[Any]:
-    """Yield the lines, or what a document says of the session and then its messages."""
-    if source.is_lines:
-        for found in source.lines():
-            yield found if isinstance(found, Unreadable) else found.value
-        return
-    document = source.document
-    messages = document.get("messages") if isinstance(document, dict) else None
-    if isinstance(messages, list):
-        yield {key: value for key, value in document.items() if key != "messages"}
-        yield from messages
-    else:
-        yield document
+    """Yield the lines; of a document what it says of the session, and then its messages."""
+    for value in source.values():
+        messages = value.get("messages") if is_session(value) else None
+        if isinstance(messages, list):
+            yield {key: item for key, item in value.items() if key != "messages"}
+            yield from messages
+        else:
+            yield value
 
 
 @dataclass(slots=True)
@@ -76,8 +72,7 @@ class _Reader:
     def take(self, value: Any) -> None:
         if isinstance(value, Unreadable):
             self.notices.append(value.words)
-            facts = {"text": value.text, "offset": value.offset, "bytes": value.size}
-            self.gathered.append(Note(MAIN, None, "unreadable", facts))
+            self.gathered.append(Note(MAIN, None, "unreadable", value.facts))
         elif not isinstance(value, dict):
             self.gathered.append(Note(MAIN, None, "line that is no record", {"value": value}))
         elif isinstance(value.get("$set"), dict):

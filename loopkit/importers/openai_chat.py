@@ -63,18 +63,9 @@ def run_of(value: Any) -> Run | None:
 def read(source: Source) -> ForeignSession:
     """Read a dump: a list of messages, a run, a list of runs, or lines of messages or runs."""
     reader = _Reader()
-    items: list[Any] = []
-    if source.is_lines:
-        for found in source.lines():
-            if isinstance(found, Unreadable):
-                items.append(found)
-                reader.notices.append(found.words)
-            else:
-                items.append(found.value)
-    else:
-        document = source.document
-        items = document if isinstance(document, list) else [document]
-        items = [*items, *source.damage]
+    items = list(source.values())
+    if source.is_lines:  # of a document, its damage is told by the source itself
+        reader.notices += [item.words for item in items if isinstance(item, Unreadable)]
     reader.read(items)
     thread = Thread(MAIN, reader.agent, reader.model, facts={"format": NAME, **reader.facts})
     built = build({MAIN: thread}, reader.steps, reader.ending)
@@ -104,8 +95,7 @@ class _Reader:
             elif is_message(item):
                 self.message(item)
             elif isinstance(item, Unreadable):
-                facts = {"text": item.text, "offset": item.offset, "bytes": item.size}
-                self.steps.append(Note(MAIN, None, "unreadable", facts))
+                self.steps.append(Note(MAIN, None, "unreadable", item.facts))
             else:
                 data = item if isinstance(item, dict) else {"value": item}
                 self.steps.append(Note(MAIN, None, "item that is no message", data))

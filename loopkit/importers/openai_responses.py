@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,12 +28,12 @@ _OF_NO_CALL = frozenset({"id", "call_id", "type", "status", "name", "server_labe
 def read(source: Source) -> ForeignSession:
     """Read items, responses or streams, one after the other."""
     reader = _Reader()
-    for value in _values(source):
+    for value in source.values():
         reader.take(value)
     reader.close()
     thread = Thread(MAIN, "agent", reader.model, facts={"format": NAME, **reader.facts})
     built = build({MAIN: thread}, [_finished(step) for step in reader.steps], reader.ending)
-    notices = [*source.notices(), *reader.notices, *built.notices]
+    notices = list(dict.fromkeys([*source.notices(), *reader.notices, *built.notices]))  # a torn array is told by both
     title = reader.title or source.path.stem
     return ForeignSession(NAME, title, "agent", reader.model, built.events, notices, built.runs)
 
@@ -52,16 +52,6 @@ def is_own_item(value: Any) -> bool:
     """Whether a value is an item that no other provider writes."""
     kind = as_text(as_object(value).get("type"))
     return kind in ("function_call", "function_call_output") and "call_id" in value
-
-
-def _values(source: Source) -> Iterator[Any]:
-    if source.is_lines:
-        for found in source.lines():
-            yield found if isinstance(found, Unreadable) else found.value
-        return
-    document = source.document
-    yield from document if isinstance(document, list) else [document]
-    yield from source.damage
 
 
 @dataclass(slots=True, eq=False)
@@ -99,7 +89,7 @@ class _Reader:
     def take(self, value: Any) -> None:
         if isinstance(value, Unreadable):
             self.notices.append(value.words)
-            self.note("unreadable", {"text": value.text, "offset": value.offset, "bytes": value.size})
+            self.note("unreadable", value.facts)
         elif is_stream_event(value):
             self.event(value)
         elif is_response(value):

@@ -37,6 +37,11 @@ class Unreadable:
     def words(self) -> str:
         return f"unreadable {self.size:,} bytes at offset {self.offset:,}"
 
+    @property
+    def facts(self) -> dict[str, Any]:
+        """All that is known of them, as a note keeps it."""
+        return {"text": self.text, "offset": self.offset, "bytes": self.size}
+
 
 @dataclass(frozen=True, slots=True)
 class Value:
@@ -151,6 +156,16 @@ class Source:
             if line and not line.isspace():
                 yield from self._line(line, offset)
             offset += len(line) + 1
+
+    def values(self) -> Iterator[Any]:
+        """Yield the value of each line, or of the document: an array's items one by one; what can't be read as such."""
+        if self.is_lines:
+            for found in self.lines():
+                yield found if isinstance(found, Unreadable) else found.value
+            return
+        document = self.document
+        yield from document if isinstance(document, list) else [document]
+        yield from self.damage
 
     def notices(self) -> list[str]:
         """Return one line on each kind of damage met so far."""

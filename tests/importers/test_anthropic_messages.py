@@ -77,6 +77,12 @@ def test_messages_are_iterations_with_their_results(tmp_path: Path, content: str
     assert (second.message.text, root.reason, session.title) == ("Nothing.", Complete(), "look around")
 
 
+def test_a_torn_list_is_read_as_far_as_it_goes_and_told_once(tmp_path: Path) -> None:
+    whole = json.dumps(conversation())
+    session, root = root_of(tmp_path, whole[: whole.index('{"role": "assistant", "content": "Nothing') + 9])
+    assert (len(root.iterations), notes_of(session), len(session.notices)) == (1, ["unreadable"], 1)
+
+
 def test_a_request_says_its_model_and_prompt(tmp_path: Path) -> None:
     session, root = root_of(tmp_path, json.dumps(request()))
     assert (session.model, root.started.messages[0].text) == ("claude-t", "Be brief.")

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from loopkit import (
+    Image,
     LoopAction,
     LoopDetectionConfig,
     ModelBinding,
@@ -15,6 +16,8 @@ from loopkit import (
     Stop,
     ToolCall,
     ToolLoopConfig,
+    ToolOutput,
+    ToolRetry,
     report_progress,
     tool,
     tool_loop,
@@ -35,7 +38,6 @@ async def add(a: int, b: int) -> int:
 @tool
 def shout(text: str) -> str:
     """Say it louder, in a worker thread."""
-    report_progress("taking a deep breath", 1, 2)
     return text.upper()
 
 
@@ -43,6 +45,19 @@ def shout(text: str) -> str:
 async def fail(reason: str) -> str:
     """Raise."""
     raise ValueError(reason)
+
+
+@tool(side_effect="read", retry=ToolRetry(attempts=3, base_delay=0.0))
+async def brittle() -> str:
+    """Never succeed."""
+    raise OSError("broken")
+
+
+@tool
+def snap() -> ToolOutput:
+    """Take a picture."""
+    report_progress("focusing", 1, 2)
+    return ToolOutput(text="a dot", json={"pixels": 1}, images=[Image.from_bytes(b"dot")])
 
 
 @tool
@@ -53,7 +68,7 @@ async def ask_helper(question: str) -> str:
     return result.text
 
 
-REGISTRY = ToolRegistry([add, shout, fail, ask_helper])
+REGISTRY = ToolRegistry([add, shout, fail, brittle, snap, ask_helper])
 
 
 @dataclass(frozen=True)
@@ -127,6 +142,9 @@ STORIES: dict[str, Callable[[], Story]] = {
             result_extractor=lambda call, result, context: f"{result.content}, asked: {context.user_message}",
             result_cacher=ResultCacher(lambda call, content: f"kept: {len(content)}", 10),
         ),
+    ),
+    "attempts and pictures": lambda: Story(
+        ([ToolCall("c1", "brittle"), ToolCall("c2", "snap")], "done"), ToolLoopConfig(parallel_tool_execution=False)
     ),
     "one after another": lambda: Story(
         ([_ADD, ToolCall("c2", "shout", {"text": "hi"})], "done"), ToolLoopConfig(parallel_tool_execution=False)

@@ -65,6 +65,21 @@ async def test_what_cannot_be_kept_is_a_result_for_the_model(tmp_path: Path) -> 
     assert replay(path).same
 
 
+async def test_secrets_in_data_are_hidden(tmp_path: Path) -> None:
+    """DESIGN §3: by name and by shape, as in arguments."""
+
+    @tool
+    async def account() -> ToolOutput:
+        """Look up an account."""
+        return ToolOutput(text="found", json={"user": "ann", "password": "hunter2-hunter2"})
+
+    stage, path = Stage(), tmp_path / "run.jsonl"
+    await stage.run(agent(ask("account"), "done", tools=[account]), Recorder(path))
+    assert "hunter2-hunter2" not in path.read_text()
+    assert stage.all_of(e.ToolReturned)[0].json["user"] == "ann"
+    assert replay(path).same
+
+
 def drop(call: ToolCall, result: ToolResult) -> ToolResult:
     return ToolResult(result.tool_call_id, "seen")
 

@@ -24,6 +24,7 @@ from loopkit.errors import DecisionNotAccepted, RecordingError, RecordingUnwrita
 from loopkit.messages import Problem
 from loopkit.outcomes import Approve, Cancelled, Deny, Modify, Respond, ToolApproval
 from loopkit.providers.protocol import Delta, TextDelta
+from loopkit.recording.redaction.redactor import Redactor
 from loopkit.recording.syncing import Durability
 from loopkit.recording.writer import Recorder
 from loopkit.tools.checks import json_problem
@@ -208,6 +209,15 @@ class LiveRun:
             taken = list(self._events)
             self._events.clear()
             return taken
+
+    @property
+    def title(self) -> str:
+        """The task without its secrets, in numbers of its own: the run counts what it records."""
+        return Redactor().text(self._task)
+
+    def without_secrets(self, text: str) -> str:
+        """Return a text that tells how the run ended, as the recording would hold it."""
+        return self._run.originals.hidden_text(text)
 
     def partial(self, loop: str) -> str:
         """Return the words of a loop's answer that is coming in."""

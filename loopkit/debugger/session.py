@@ -90,7 +90,8 @@ class Session:
         from loopkit.debugger.targets import new_recording_path  # noqa: PLC0415  # the same
 
         path = new_recording_path(agent.name) if record is None else Path(record)
-        return cls(live=LiveRun(agent, task, path, policy, backend=backend, durability=durability), title=task)
+        live = LiveRun(agent, task, path, policy, backend=backend, durability=durability)
+        return cls(live=live, title=live.title)
 
     # ── what it shows ────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -126,8 +127,10 @@ class Session:
     @property
     def error(self) -> str:
         """What ended a live run, in one safe line, when it was an exception; else empty."""
-        error = None if self._live is None else self._live.error
-        return "" if error is None else failure_text(type(error).__name__, str(error))
+        live = self._live
+        if live is None or live.error is None:
+            return ""
+        return failure_text(type(live.error).__name__, live.without_secrets(str(live.error)))
 
     @property
     def events(self) -> tuple[Event, ...]:

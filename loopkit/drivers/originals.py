@@ -87,6 +87,10 @@ class Originals:
                 raise UserError(f"the recording holds no placeholder {name!r} in that place; it holds: {held}")
             self.redactor.supply(placeholder, value)
 
+    def hidden_text(self, text: str) -> str:
+        """Return a text that is told of the run and not recorded, without its secrets; once nothing is recorded any more."""
+        return text if self.redactor is None else self.redactor.text(text)
+
     def aligned(self, recorded: T, came: T) -> T:
         """Return what came today as it compares with what was recorded; learns what its placeholders stand for."""
         if self.redactor is None:

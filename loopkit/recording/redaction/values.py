@@ -15,7 +15,7 @@ _REFERENCES = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _SHELL_VARIABLE = re.compile(r"\$[A-Za-z_]\w*")
-_MASKED = re.compile(r"[*x•.●\-_#?0]{3,}|.{0,12}(?:\*{3,}|\.{3}|…|•{3,}|x{6,}).{0,12}", re.IGNORECASE)
+_MASKED = re.compile(r"[*x•.●\-_#?0]{3,}|.{0,12}(?:\*{3,}|\.{3}|…|•{3,}|x{6,}|[_\-]x{3,}).{0,12}", re.IGNORECASE)
 _PLACEHOLDER_WORDS = frozenset(
     "none null nil true false undefined redacted hidden removed masked filtered omitted n/a yes no on off".split()
 )

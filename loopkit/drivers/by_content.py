@@ -107,12 +107,18 @@ class AnswersByContent:
         fact = None if event is None else event.fact
         if isinstance(fact, e.DecisionExpired):
             return e.DecisionExpired(call, version)
-        if isinstance(fact, e.Decided) and fact.by != "on_tool_call":
+        if isinstance(fact, e.Decided) and fact.by == "person":
             return replace(fact, call=call, version=version)
         if fact is not None or loop in self._asks_callback or self._live_tools:
             return None
         # nothing runs: whether the recording holds its result is asked next
         return e.Decided(call, version, Approve(), "default")
+
+    def decided(self, loop: str, call: str, version: int) -> e.Decided | None:
+        """Return the recorded decision on a call of the same content, or None."""
+        event = self._found(loop, AskDecision(call, version))
+        fact = None if event is None else event.fact
+        return fact if isinstance(fact, e.Decided) else None
 
     def _found(self, loop: str, effect: Effect) -> Event | None:
         key = loop, effect

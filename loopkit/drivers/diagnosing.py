@@ -88,7 +88,8 @@ class _Doctor:
         self._pairs = align(recorded, came, ordered=not live)
         self._stand_ins = stand_ins
         self._live = live
-        self._namer = Namer(iter([*recorded, *(shown.values() or came)]))
+        self._namer = Namer(recorded)
+        self._today = Namer([*(shown.values() or came)])
         self._requests = _compared_requests(came, self._pairs)
         self._causes: list[_Cause] = []
         self._inputs: dict[str, list[Event]] = {}
@@ -203,7 +204,7 @@ class _Doctor:
         if self._is_beyond_unfinished(pair):
             return
         stands_in = came.seq in self._stand_ins
-        difference = difference_of_extra(came, self._as_shown(pair), self._namer, stands_in=stands_in)
+        difference = difference_of_extra(came, self._as_shown(pair), self._today, stands_in=stands_in)
         self._explain_or_blame(pair, difference)
 
     def _is_beyond_unfinished(self, pair: Pair) -> bool:
@@ -225,7 +226,7 @@ class _Doctor:
     def _cause_of(self, pair: Pair) -> _Cause | None:
         """Return the newest cause that may have brought a difference about."""
         fact, loop = pair.event.fact, pair.event.loop
-        both = pair.recorded is not None and pair.came is not None
+        both = pair.recorded is not None and pair.came is not None and not pair.moved
         for cause in reversed(self._causes):
             if cause.reach is not Reach.LOOP or not _related(cause.finding.loop, loop):
                 continue
@@ -250,7 +251,7 @@ class _Doctor:
             seq=pair.seq,
             loop=event.loop,
             iteration=event.iteration,
-            step=self._namer.event(event),
+            step=(self._today if pair.recorded is None else self._namer).event(event),
             call=call if isinstance(call, str) else None,
             recorded=None if pair.recorded is None else pair.recorded.fact,
             came=None if pair.came is None else pair.came.fact,
@@ -264,11 +265,14 @@ class _Doctor:
 def _changes_input(cause: _Cause, fact: e.Fact) -> bool:
     """Say whether a cause changes what a callback or a tool says; mostly that is a change by itself.
 
-    It does when the callback was taken away, when the tool asked a changed sub-agent, or when a changed result was
+    It does when the callback was added or taken away, when the tool asked a changed sub-agent, or when a changed result was
     rewritten.
     """
     call = getattr(fact, "call", None)
     if cause.finding.drift is Drift.CONFIGURATION and cause.name in CALLBACK_SETTINGS:
+        return True
+    if isinstance(cause.finding.recorded or cause.finding.came, e.ModelReplied):
+        # a live model asks for something else
         return True
     if isinstance(call, str) and cause.finding.loop.startswith(f"{call}#"):
         return True
@@ -291,6 +295,8 @@ def _compared_requests(came: Sequence[Event], pairs: Sequence[Pair]) -> dict[int
         for pair in pairs
         if pair.came is not None and pair.recorded is not None and isinstance(pair.recorded.fact, e.ModelRequested)
     }
+    if not recorded:
+        return {}
     cores: dict[str, LoopCore] = {}
     grown: dict[str, int] = {}
     same: dict[int, bool] = {}

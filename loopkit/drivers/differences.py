@@ -118,13 +118,15 @@ def difference_of_left_over(recorded: Event, namer: Namer, *, live: bool, unstar
     shown = encode_tagged(fact)
     if isinstance(fact, e.LoopStarted):
         return Difference(Drift.SUB_AGENT, f"{fact.agent} is not started", Reach.LOOP, shown)
-    if isinstance(fact, e.ModelReplied) and live and fact.message.tool_calls:
+    if isinstance(fact, e.ModelReplied) and live:
+        if not fact.message.tool_calls:
+            return Difference(Drift.ANSWER, "the model does not give its answer", Reach.LOOP)
         return Difference(Drift.MISSING_CALL, f"{_tools(fact)} is not asked for", Reach.LOOP, _calls(fact))
     if unstarted:
         return Difference(Drift.SUB_AGENT, "the start of its loop is not recorded, or not met", Reach.LOOP, shown)
     if isinstance(fact, e.Derived):
         return Difference(Drift.COURSE, f"does not happen today: {name}", Reach.LOOP, shown)
-    return Difference(Drift.LEFT_OVER, f"today's loop does not ask for it: {name}", Reach.NOTHING, shown)
+    return Difference(Drift.LEFT_OVER, f"today's loop does not ask for it: {name}", Reach.LOOP, shown)
 
 
 def difference_of_extra(came: Event, shown: Event, namer: Namer, *, stands_in: bool) -> Difference:

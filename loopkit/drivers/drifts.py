@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -116,7 +116,7 @@ def decision_in_words(fact: e.Fact | None) -> str:
 class Namer:
     """Names events for people, calls with their tools."""
 
-    def __init__(self, events: Iterator[Event]) -> None:
+    def __init__(self, events: Iterable[Event]) -> None:
         self._tools: dict[str, str] = {}
         for event in events:
             if isinstance(event.fact, e.ModelReplied):

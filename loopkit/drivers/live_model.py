@@ -58,6 +58,9 @@ def _plain(fact: e.Fact) -> e.Fact:
 def call_drifts(recorded: Sequence[ToolCall], came: Sequence[ToolCall]) -> Iterator[CallDrift]:
     """Yield what differs between the calls of two answers."""
     places = dict(matched_calls(recorded, came))
+    for place, call in enumerate(came):
+        if place not in places.values():
+            yield CallDrift(Drift.EXTRA_CALL, f"{call.name} is asked for today only", None, _shown(call))
     for place, call in enumerate(recorded):
         if place not in places:
             yield CallDrift(Drift.MISSING_CALL, f"{call.name} is not asked for", _shown(call), None)
@@ -67,9 +70,6 @@ def call_drifts(recorded: Sequence[ToolCall], came: Sequence[ToolCall]) -> Itera
             yield CallDrift(
                 Drift.ARGUMENTS, f"{call.name} is asked for with others", _arguments(call), _arguments(other)
             )
-    for place, call in enumerate(came):
-        if place not in places.values():
-            yield CallDrift(Drift.EXTRA_CALL, f"{call.name} is asked for today only", None, _shown(call))
     order = [places[place] for place in sorted(places)]
     if order != sorted(order):
         names = ["\n".join(_line(call) for call in calls) for calls in (recorded, came)]

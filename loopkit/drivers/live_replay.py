@@ -5,8 +5,10 @@ What runs live takes its own time, so loops are compared one by one and results 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from loopkit import events as e
 from loopkit.core.state import CallState
@@ -49,16 +51,29 @@ class LiveRun:
     missing: MissingAnswer | None = None
 
 
+class DecidedBefore(Prepared, Protocol):
+    """A recording's answers, which also tell what was decided."""
+
+    def decided(self, loop: str, call: str, version: int) -> e.Decided | None:
+        """Return the recorded decision on a version of a call, or None."""
+        ...
+
+
 class _Listener:
     """Hears what a replay does; stands at no gate and lets nothing run that the recording does not approve."""
 
-    def __init__(self, heard: Callable[[Event], None]) -> None:
+    def __init__(self, heard: Callable[[Event], None], answers: DecidedBefore) -> None:
         self._heard = heard
+        self._answers = answers
 
     def stops_at(self, loop: str, gate: str) -> str | None:
         return None
 
     def decide(self, driver: LoopDriver, call: CallState) -> tuple[ToolApproval, str] | None:
+        decided = self._answers.decided(driver.path, call.key, call.version)
+        if decided is not None and decided.by != "on_tool_call":
+            # a policy's, after today's callback had nothing to say
+            return decided.decision, decided.by
         # the callback had something to say, or raised, when it was recorded; nobody is there to decide
         return Deny("the recording holds no decision on this call"), "replay"
 
@@ -106,33 +121,44 @@ class LiveReplay:
         if self.live_model:
             by_content = AnswersByContent(events, live_tools=self.live_tools)
             return await run_with(by_content, self.parts, self.originals, by_content.hear)
-        return await run_with(RecordedAnswers(events, live_tools=True, ask_again=True), self.parts, self.originals)
+        answers = RecordedAnswers(events, live_tools=True, ask_again=True)
+        return await run_with(answers, self.parts, self.originals, clock=_standing_still)
+
+
+def _standing_still() -> float:
+    """Let recorded readings alone decide about the loop's timeout: a replay looks at no clock."""
+    return 0.0
 
 
 async def run_with(
-    prepared: Prepared, parts: LoopParts, originals: Originals, heard: Callable[[Event], None] | None = None
+    prepared: DecidedBefore,
+    parts: LoopParts,
+    originals: Originals,
+    heard: Callable[[Event], None] | None = None,
+    *,
+    clock: Callable[[], float] = time.monotonic,
 ) -> LiveRun:
     """Run an agent on prepared answers until its end, or until one is missing.
 
     Args:
         heard: told of every event before anything else is asked.
+        clock: monotonic seconds.
     """
     live = LiveRun()
 
     def hear(event: Event) -> None:
         live.events.append(event)
-        # recorded answers bring placeholders of their own
-        originals.take_up((event,), {})
         if heard is not None:
             heard(event)
 
     run = Run(
         new_header(),
-        watcher=_Listener(hear),
+        watcher=_Listener(hear, prepared),
         prepared=prepared,
         max_runs=parts.config.max_runs,
         max_concurrent_runs=parts.config.max_concurrent_runs,
         originals=originals,
+        clock=clock,
     )
     try:
         await run_root(run, parts)

@@ -7,7 +7,7 @@ answer; everything else comes from the recording, met by what it was about.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,17 +17,24 @@ from loopkit.core.detection.signatures import batch_signature
 from loopkit.core.state import AskDecision, CallModel, Effect, RunTool
 from loopkit.drivers.asking_again import TodaysAgent
 from loopkit.drivers.by_content import CallContents
+from loopkit.drivers.changed_agent import last_joined
 from loopkit.drivers.live_replay import refuse_unrepeatable, run_with
-from loopkit.drivers.originals import Originals
 from loopkit.drivers.parts import LoopParts
 from loopkit.drivers.prepared import MissingAnswer, RecordedAnswers
-from loopkit.drivers.replay import current_backend, replay, require_replayable, run_apart, todays_parts
+from loopkit.drivers.replay import (
+    current_backend,
+    followed,
+    originals_of,
+    replay,
+    require_replayable,
+    run_apart,
+    todays_parts,
+)
 from loopkit.drivers.rerunning import Rerun
 from loopkit.drivers.run import new_header
 from loopkit.errors import LoopkitError, UserError
 from loopkit.events import Event
 from loopkit.recording.reader import Recording, read_recording
-from loopkit.recording.redaction.redactor import Redactor
 from loopkit.recording.redaction.settings import Redaction
 from loopkit.recording.writer import Recorder
 
@@ -41,19 +48,23 @@ def accept(
     out: str | Path,
     *,
     redaction: Redaction | None = None,
+    secrets: Mapping[str, str] | None = None,
     backend: str | None = None,
 ) -> Path:
     """Keep what today's agent does on the recorded answers as a new recording.
 
     Args:
         out: the new recording; nothing may be there yet.
-        redaction: what the recorder hid beside the rules that come with loopkit.
+        redaction: what the recorder hid, when it was more than the rules that come with loopkit.
+        secrets: what placeholders stand for, such as `{"password-1": "…"}`.
 
     Raises:
         UserError: the recording lacks answers that today's run needs, or `out` is there already.
     """
     old = _read(recording)
-    today = TodaysAgent(todays_parts(old, agent), _originals(old, redaction))
+    today = TodaysAgent(
+        todays_parts(old, agent), originals_of(old, redaction, secrets), last_joined(old.events)
+    )
     rerun = Rerun(old.events, today)
     run_apart(rerun.run, backend or current_backend())
     if rerun.stand_ins:
@@ -74,6 +85,7 @@ def re_record(
     out: str | Path,
     *,
     redaction: Redaction | None = None,
+    secrets: Mapping[str, str] | None = None,
     backend: str | None = None,
 ) -> Path:
     """Have one step of a recording answered live, and keep the run with it as a new recording.
@@ -82,6 +94,7 @@ def re_record(
         step: a call's id, whose tool runs again with all that it starts; or the number of an event of a call or of a
             model's answer.
         out: the new recording; nothing may be there yet.
+        redaction, secrets: as for `accept`; a call that holds a secret that nobody knows is not run.
 
     Raises:
         UserError: there is no such step, the step leads where the recording holds no answers, or `out` is there
@@ -92,7 +105,7 @@ def re_record(
     place = find_step(old, step)
     answers = _OneStepLive(old.events, *place)
     parts: LoopParts = todays_parts(old, agent)
-    originals = _originals(old, redaction)
+    originals = originals_of(old, redaction, secrets)
     live = run_apart(lambda: run_with(answers, parts, originals, answers.hear), backend or current_backend())
     if live.missing is not None and _is_finished(old.events):
         raise UserError(
@@ -159,6 +172,10 @@ class _OneStepLive:
         """Take in what happens today."""
         self._today.hear(event)
 
+    def decided(self, loop: str, call: str, version: int) -> e.Decided | None:
+        """Return the recorded decision on a version of a call, or None."""
+        return self._answers.decided(loop, call, version)
+
     def in_order(self, loop: str, effects: Sequence[Effect]) -> Sequence[Effect]:
         """Return effects in the recorded order."""
         return self._answers.in_order(loop, effects)
@@ -197,11 +214,7 @@ class _OneStepLive:
 def _read(recording: str | Path | Recording) -> Recording:
     old = recording if isinstance(recording, Recording) else read_recording(recording)
     require_replayable(old)
-    return old
-
-
-def _originals(old: Recording, redaction: Redaction | None) -> Originals:
-    return Originals(Redactor(redaction) if old.header.redaction else None)
+    return replace(old, events=followed(old.events))
 
 
 def _is_finished(events: Sequence[Event]) -> bool:

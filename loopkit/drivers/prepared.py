@@ -93,7 +93,7 @@ class RecordedAnswers:
     Args:
         events: the recording's.
         live_tools: handlers really run; everything else comes from the recording.
-        ask_again: what `on_tool_call`, `stop_when` and `result_processor` said is asked for again, to be compared.
+        ask_again: what `on_tool_call`, a policy, `stop_when` and `result_processor` said is asked for again.
         live: effects that are performed whatever the recording holds for them.
     """
 
@@ -117,6 +117,11 @@ class RecordedAnswers:
         """Return the recorded input for an effect, or None."""
         event = self._index.get(loop, effect)
         return event.fact if event is not None and isinstance(event.fact, e.Input) else None
+
+    def decided(self, loop: str, call: str, version: int) -> e.Decided | None:
+        """Return the recorded decision on a version of a call, or None."""
+        fact = self.recorded(loop, AskDecision(call, version))
+        return fact if isinstance(fact, e.Decided) else None
 
     def in_order(self, loop: str, effects: Sequence[Effect]) -> Sequence[Effect]:
         """Return effects in the order in which they are to be answered."""
@@ -163,4 +168,5 @@ def _by_callback(fact: e.Input | None) -> bool:
     """Say whether a callback said it that may be asked again; an extractor asks models, a cacher stores."""
     if isinstance(fact, e.ResultProcessed):
         return fact.processor == PROCESSOR
-    return isinstance(fact, e.Decided) and fact.by == "on_tool_call"
+    # a policy decides after the callback, which may have something to say today
+    return isinstance(fact, e.Decided) and fact.by != "person"

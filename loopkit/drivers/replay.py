@@ -73,7 +73,7 @@ def replay(
         raise UserError(f"{live[0]}='live' needs the agent whose {live[0]} it is: name the agent")
     parts = None if agent is None else todays_parts(recording, agent)
     backend = backend or current_backend()
-    originals = _originals(recording, redaction, secrets or {})
+    originals = originals_of(recording, redaction, secrets)
     with _naming_changed_line(recording):
         if live and parts is not None:
             live_run = LiveReplay(parts, originals, live_tools=tools == "live", live_model=model == "live")
@@ -96,11 +96,18 @@ def _naming_changed_line(recording: Recording) -> Iterator[None]:
         raise RecordingDamaged(str(recording.path), recording.changed[0], reason) from None
 
 
-def _originals(recording: Recording, redaction: Redaction | None, secrets: Mapping[str, str]) -> Originals:
+def originals_of(
+    recording: Recording, redaction: Redaction | None = None, secrets: Mapping[str, str] | None = None
+) -> Originals:
+    """Return what a recording's placeholders stand for.
+
+    Raises:
+        UserError: there is no such placeholder as a secret is given for.
+    """
     if not recording.header.redaction:
         return Originals()
     originals = RecordedOriginals(Redactor(redaction), recording.events)
-    originals.take_up(recording.events, secrets)
+    originals.take_up(recording.events, secrets or {})
     return originals
 
 

@@ -108,8 +108,12 @@ class Rerun:
         """Append what is due up to the counterpart of a recorded fact; no further, since a pause may follow."""
         core = self._cores[event.loop]
         subject = (event.loop, *subject_of(event))
-        while subject not in self._done and (due := core.due()) is not None:
-            self._append(core, due)
+        while subject not in self._done:
+            due = core.due()
+            if due is not None:
+                self._append(core, due)
+            elif event.iteration < core.state.iteration or not self._stand_in(core, sorted(core.wants, key=_order)):
+                return
 
     def _settle(self, core: LoopCore) -> None:
         while (due := core.due()) is not None:
@@ -185,7 +189,7 @@ class Rerun:
         self._append(core, event.fact if came is None else came)
 
     async def _catch_up(self, core: LoopCore) -> bool:
-        """Give a loop one input that it waits for: a recorded one from further on, or a stand-in.
+        """Give a loop one input that it waits for: a stand-in for what is not recorded, then what stands further on.
 
         Returns:
             whether there was anything to give.
@@ -194,16 +198,28 @@ class Rerun:
             self._append(core, e.Resumed(core.state.paused, "replay"), stand_in=True)
             return True
         wanted = sorted(core.wants, key=_order)
+        if self._stand_in(core, wanted):
+            return True
         for effect in wanted:
-            recorded = self._index.get(core.state.path, effect)
-            if recorded is not None and recorded.seq not in self._fed and is_expected(core.state, recorded):
-                await self._feed(core, recorded)
+            event = self._further_on(core, effect)
+            if event is not None:
+                await self._feed(core, event)
                 return True
-        if not wanted:
-            return False
-        self._answered.add((core.state.path, wanted[0]))
-        self._append(core, self._stand_in_for(core.state.path, wanted[0]), stand_in=True)
-        return True
+        return False
+
+    def _stand_in(self, core: LoopCore, wanted: Sequence[Effect]) -> bool:
+        """Append a stand-in for the first of what is wanted that is not recorded; say whether there is one."""
+        for effect in wanted:
+            if self._further_on(core, effect) is None:
+                self._answered.add((core.state.path, effect))
+                self._append(core, self._stand_in_for(core.state.path, effect), stand_in=True)
+                return True
+        return False
+
+    def _further_on(self, core: LoopCore, effect: Effect) -> Event | None:
+        event = self._index.get(core.state.path, effect)
+        fits = event is not None and event.seq not in self._fed and is_expected(core.state, event)
+        return event if fits else None
 
     def _was_asked(self, core: LoopCore) -> bool:
         """Say whether the recorded loop waited for the same."""

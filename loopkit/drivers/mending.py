@@ -62,9 +62,7 @@ def accept(
         UserError: the recording lacks answers that today's run needs, or `out` is there already.
     """
     old = _read(recording)
-    today = TodaysAgent(
-        todays_parts(old, agent), originals_of(old, redaction, secrets), last_joined(old.events)
-    )
+    today = TodaysAgent(todays_parts(old, agent), originals_of(old, redaction, secrets), last_joined(old.events))
     rerun = Rerun(old.events, today)
     run_apart(rerun.run, backend or current_backend())
     if rerun.stand_ins:

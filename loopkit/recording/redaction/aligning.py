@@ -31,7 +31,8 @@ def aligned(redactor: Redactor, recorded: T, came: T) -> T:
 
 def _aligned(redactor: Redactor, recorded: Any, came: Any) -> Any:
     if isinstance(recorded, str) and OPENING in recorded:
-        if fit(redactor, recorded, came):
+        # a task that comes from the recording is in recorded form already
+        if came == recorded or fit(redactor, recorded, came):
             return recorded
         whole = PLACEHOLDER.fullmatch(recorded)
         return redactor.value(came) if whole is None else redactor.placeholders.of(whole[1], came)

@@ -232,9 +232,9 @@ def test_a_command_that_gives_the_same_each_time_is_a_loop_whatever_the_clock_sa
 
 
 @pytest.mark.skipif(not CORPUS, reason="LOOPKIT_CORPUS names no folder of real sessions")
-@pytest.mark.parametrize("program", ["claude-code", "codex", "gemini-cli"])
+@pytest.mark.parametrize("program", ["anthropic-messages", "claude-code", "codex", "gemini-cli", "openai-responses"])
 def test_real_sessions_that_went_well_hold_no_loop(program: str) -> None:
-    """spec/faults.md g1: nothing in the sessions of coding agents, their polling included, not even twice."""
+    """spec/faults.md g1: nothing in sessions of coding agents and single answers, their polling included, not even twice."""
     files = sorted((Path(CORPUS) / program).iterdir())
     assert files
     assert {path.name: detectors_of(path, detection_of("all", 2)) for path in files} == {

@@ -31,83 +31,78 @@ class JSONWriter:
     Attributes:
         quote: gives the text of a string.
         plain: gives the text of a value that holds no dataclasses; endless nesting raises RecursionError.
-        members: by class, what gives the members of the object that `encode` makes, each after a comma, no braces.
-        tagged_members: the same of the object that `encode_tagged` makes.
+        objects: by class, what gives the text of the object that `encode` makes of an instance.
+        tagged_objects: the same of the object that `encode_tagged` makes.
+        tagged_members: the members of that object, each after a comma, without the braces.
     """
 
     def __init__(self, *, ensure_ascii: bool, sort_keys: bool, allow_nan: bool, default: Callable[[Any], Any]) -> None:
         self._sorted = sort_keys
         self.quote: Writer = json_encoder.encode_basestring_ascii if ensure_ascii else json_encoder.encode_basestring
         self.plain = self._plain_writer(allow_nan, default)
-        self.members = _ByClass(lambda cls: self._generated(cls, {}))
-        self.tagged_members = _ByClass(
-            lambda cls: self._generated(cls, {"type": [_adding(f',"type":{self.quote(cls.__name__)}')]})
-        )
-
-    def text_of(self, value: object) -> str:
-        """Return the text of an instance's object, as `encode` makes it."""
-        return f"{{{self.members[type(value)](value)[1:]}}}"
-
-    def _tagged_object(self, value: object) -> str:
-        return f"{{{self.tagged_members[type(value)](value)[1:]}}}"
+        self.objects = _ByClass(lambda cls: self._generated(cls, "{", "}"))
+        self.tagged_objects = _ByClass(lambda cls: self._generated(cls, "{", "}", tagged=True))
+        self.tagged_members = _ByClass(lambda cls: self._generated(cls, ",", "", tagged=True))
 
     # ── source ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _generated(self, cls: Any, members: dict[str, list[str]]) -> Writer:
+    def _generated(self, cls: Any, start: str, end: str, *, tagged: bool = False) -> Writer:
         hints = typing.get_type_hints(cls)
         names: dict[str, Any] = {"quote": self.quote, "plain": self.plain}
-        for field in dataclasses.fields(cls):
-            members[field.name] = list(self._adding_field(field, hints[field.name], names))
-        lines = [line for name in (sorted(members) if self._sorted else members) for line in members[name]]
-        source = "\n    ".join(["def write(value):", "text = ''", *lines, "return text"])
+        members = [_Member("type", repr(self.quote(cls.__name__)))] if tagged else []
+        members += [self._member(field, hints[field.name], names) for field in dataclasses.fields(cls)]
+        if self._sorted:
+            members.sort(key=lambda member: member.name)
+        source = "\n    ".join(["def write(value):", *_lines(members, start, end)])
         exec(compile(source, f"<JSON text of {cls.__name__}>", "exec"), names)  # noqa: S102  # made of field names only
         return typing.cast("Writer", names["write"])
 
-    def _adding_field(self, field: dataclasses.Field[Any], hint: Any, names: dict[str, Any]) -> Iterator[str]:
+    def _member(self, field: dataclasses.Field[Any], hint: Any, names: dict[str, Any]) -> _Member:
         name, default = field.name, default_of(field)
-        yield f"item = value.{name}"
-        adding = _adding(f',"{name}":', self._expression(name, hint, default, names))
+        expression = self._expression(name, members_of(hint), names)
         if default is dataclasses.MISSING:
-            yield adding
-            return
-        names[f"{name}_default"] = default
-        differs = f"item is not {name}_default"
+            return _Member(name, expression, is_field=True)
+        names[f"default_{name}"] = default
+        differs = f"its_{name} is not default_{name}"
         if default is not None and not isinstance(default, (bool, Enum)):
             # `1 == True`, so a default only counts when its type is the same
-            names[f"{name}_type"] = type(default)
-            differs += f" and (type(item) is not {name}_type or item != {name}_default)"
-        yield f"if {differs}: {adding}"
+            names[f"type_{name}"] = type(default)
+            differs += f" and (type(its_{name}) is not type_{name} or its_{name} != default_{name})"
+            if members_of(hint) != (hint,):
+                expression = f"({expression}) if its_{name} is not None else 'null'"
+        return _Member(name, expression, is_field=True, condition=differs)
 
-    def _expression(self, name: str, hint: Any, default: Any, names: dict[str, Any]) -> str:
-        members = members_of(hint)
+    def _expression(self, name: str, members: tuple[Any, ...], names: dict[str, Any]) -> str:
+        """Source of the text of a field, which stands in a variable `its_…` of its name."""
         if members == (str,):
-            return "quote(item) if type(item) is str else plain(item)"
+            return f"quote(its_{name}) if type(its_{name}) is str else plain(its_{name})"
         if members == (int,):
-            return "int.__repr__(item) if type(item) is int else plain(item)"
-        write = self._writer(members)
-        if write is self.plain:
-            return "plain(item)"
-        names[f"{name}_text"] = write
-        may_be_none = default is not None and members != (hint,)
-        return f"{name}_text(item) if item is not None else 'null'" if may_be_none else f"{name}_text(item)"
+            return f"int.__repr__(its_{name}) if type(its_{name}) is int else plain(its_{name})"
+        names[f"write_{name}"] = self._writer(members)
+        return f"write_{name}(its_{name})"
 
     def _writer(self, members: tuple[Any, ...]) -> Writer:
-        classes = [member for member in members if dataclasses.is_dataclass(member)]
+        classes: list[Any] = [member for member in members if dataclasses.is_dataclass(member)]
+        first, plain, tagged_objects = members[0], self.plain, self.tagged_objects
         if len(classes) > 1:
-            return self._tagged_object
-        first, plain = members[0], self.plain
+            return lambda item: tagged_objects[type(item)](item)
         if len(classes) == len(members) == 1:
-            return self.text_of
+            return self.objects[classes[0]]
         if typing.get_origin(first) is tuple:
-            inner = self._writer(members_of(typing.get_args(first)[0]))
-            if inner is plain:
-                return lambda items: plain(list(items))
-            return lambda items: f"[{','.join([inner(item) for item in items])}]"
+            return self._items_writer(members_of(typing.get_args(first)[0]))
         if isinstance(first, type) and issubclass(first, Enum):
             return lambda item: plain(item.value)
         if _is_mapping(typing.get_origin(first)):
             return lambda item: plain(item if type(item) is dict else dict(item))
         return plain
+
+    def _items_writer(self, members: tuple[Any, ...]) -> Writer:
+        inner, plain, tagged_objects = self._writer(members), self.plain, self.tagged_objects
+        if inner is plain:
+            return lambda items: plain(list(items))
+        if sum(map(dataclasses.is_dataclass, members)) > 1:
+            return lambda items: f"[{','.join([tagged_objects[type(item)](item) for item in items])}]"
+        return lambda items: f"[{','.join([inner(item) for item in items])}]"
 
     def _plain_writer(self, allow_nan: bool, default: Callable[[Any], Any]) -> Writer:
         make = getattr(json_encoder, "c_make_encoder", None)
@@ -141,5 +136,29 @@ def _is_mapping(cls: object) -> bool:
     return isinstance(cls, type) and issubclass(cls, Mapping)
 
 
-def _adding(key: str, expression: str = "") -> str:
-    return f"text += {key!r} + ({expression})" if expression else f"text += {key!r}"
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Member:
+    """Source of one member of an object: its text, and when it is written at all."""
+
+    name: str
+    expression: str
+    is_field: bool = False
+    condition: str = ""
+
+
+def _lines(members: list[_Member], start: str, end: str) -> Iterator[str]:
+    """Source of a function's body that puts members together, commas between them."""
+    comma_first = bool(members) and bool(members[0].condition)
+    # where the first may be missing, each brings a comma along, and the first of them is cut off
+    text, separator = ("", ",") if comma_first else (start, "")
+    yield f"text = {text!r}"
+    for member in members:
+        if member.is_field:
+            yield f"its_{member.name} = value.{member.name}"
+        key = f'{separator}"{member.name}":'
+        yield f"{f'if {member.condition}: ' if member.condition else ''}text += {key!r} + ({member.expression})"
+        separator = ","
+    if comma_first:
+        yield f"return {start!r} + text[1:] + {end!r}"
+    else:
+        yield f"return text + {end!r}"

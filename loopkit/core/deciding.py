@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from loopkit import events as e
 from loopkit.core.masking import due_for_masking
 from loopkit.core.state import CallState, LoopState, Phase
@@ -28,20 +30,8 @@ def decide(state: LoopState) -> e.Derived | None:
         return None
     if state.failure is not None or state.ending is not None:
         return None if state.in_flight else _end(state)
-    match state.phase:
-        case Phase.TURN:
-            return _at_turn(state)
-        case Phase.STARTED:
-            return _mask(state) or e.ModelRequested(
-                state.attempt, len(state.sendable), state.fingerprint, state.binding
-            )
-        case Phase.RESPONDED:
-            return _responded(state)
-        case Phase.DECIDING:
-            return _request_decision(state)
-        case Phase.RUNNING:
-            return _run(state)
-    return None
+    due = _DUE.get(state.phase)
+    return None if due is None else due(state)
 
 
 def gates(state: LoopState) -> tuple[str, ...]:
@@ -88,6 +78,10 @@ def _at_turn(state: LoopState) -> e.Derived | None:
     if state.requests >= state.rules.max_iterations:
         return _finish(state, MaxIterations(state.rules.max_iterations))
     return e.IterationStarted()
+
+
+def _request(state: LoopState) -> e.Derived:
+    return _mask(state) or e.ModelRequested(state.attempt, len(state.sendable), state.fingerprint, state.binding)
 
 
 def _mask(state: LoopState) -> e.ResultsMasked | None:
@@ -153,6 +147,15 @@ def _skip(state: LoopState, call: CallState) -> e.ToolSkipped | None:
     if call.problems:
         return e.ToolSkipped(call.key, "invalid arguments", invalid_arguments_text(call.problems))
     return None
+
+
+_DUE: dict[Phase, Callable[[LoopState], e.Derived | None]] = {
+    Phase.TURN: _at_turn,
+    Phase.STARTED: _request,
+    Phase.RESPONDED: _responded,
+    Phase.DECIDING: _request_decision,
+    Phase.RUNNING: _run,
+}
 
 
 def unknown_tool_text(name: str, known: tuple[str, ...]) -> str:

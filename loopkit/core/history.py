@@ -153,7 +153,7 @@ def extend_fingerprint(fingerprint: str, value: object) -> str:
 
 def extend_by_message(fingerprint: str, message: Message) -> str:
     """Return the hash chain's next link for one appended message."""
-    return _next_link(fingerprint, _CANONICAL.text_of(message))
+    return _next_link(fingerprint, _CANONICAL.objects[Message](message))
 
 
 _CANONICAL = JSONWriter(ensure_ascii=True, sort_keys=True, allow_nan=True, default=str)

@@ -20,6 +20,9 @@ from loopkit.quick_init import quickly_made
 class Phase(StrEnum):
     """Where a loop stands within its iteration."""
 
+    # an enumeration's own hash is Python code, and what is due is looked up by phase
+    __hash__ = str.__hash__
+
     TURN = "turn"
     STARTED = "started"
     MODEL = "model"

@@ -29,7 +29,7 @@ from loopkit.core.editing import (
     reopened,
     result_edited,
 )
-from loopkit.core.history import History, extend_by_message, extend_fingerprint, with_every_call_answered
+from loopkit.core.history import History, extend_by_message, extend_fingerprint, sendable_of
 from loopkit.core.masking import settled
 from loopkit.core.state import (
     AskDecision,
@@ -55,7 +55,7 @@ NO_EFFECTS: frozenset[Any] = frozenset()
 def start(path: str, fact: e.LoopStarted) -> LoopState:
     """Return the state of a loop that just began."""
     history = History(fact.messages)
-    sendable = with_every_call_answered(fact.messages)
+    sendable = sendable_of(history)
     fingerprint = extend_fingerprint("", [fact.model, fact.settings, [encode(tool) for tool in fact.tools]])
     for message in sendable:
         fingerprint = extend_by_message(fingerprint, message)
@@ -67,7 +67,7 @@ def start(path: str, fact: e.LoopStarted) -> LoopState:
         rules=rules,
         tools={tool.name: tool for tool in fact.tools},
         history=history,
-        sendable=history if len(sendable) == len(history) else History(sendable),
+        sendable=sendable,
         fingerprint=fingerprint,
         last_user_message=last_user_message(fact.messages),
         watch=None if detection is None else Watch.of(detection, fact.tools),

@@ -8,7 +8,7 @@ from typing import Any
 
 from loopkit import events as e
 from loopkit.core.detection import Outcome, told
-from loopkit.core.history import History, extend_by_message, extend_fingerprint, with_every_call_answered
+from loopkit.core.history import History, extend_by_message, extend_fingerprint, needs_pairing, sendable_of
 from loopkit.core.masking import kept_of_view, large_results
 from loopkit.core.state import CallPhase, CallState, LoopState
 from loopkit.messages import Message, Part, Problem, StopReason, ToolCall, ToolResult
@@ -101,7 +101,9 @@ def with_batch_in_history(state: LoopState, **changes: Any) -> LoopState:
         message = _with_calls_as_run(state, response.message) if changed else response.message
         messages = (message, *[Message.tool(result) for result in results(state)], *state.pending_messages)
     queue = state.large_results if response is None else large_results(state, len(state.sendable) + 1)
-    return appended(state, messages, large_results=queue, response=None, pending_messages=(), **changes)
+    grown = appended(state, messages, large_results=queue, response=None, pending_messages=(), **changes)
+    # somebody may have injected calls or results, which have to find their other halves
+    return rebuilt(grown, list(grown.history)) if needs_pairing(state.pending_messages) else grown
 
 
 def _with_calls_as_run(state: LoopState, message: Message) -> Message:
@@ -137,15 +139,15 @@ def last_user_message(messages: Sequence[Message], warnings: Sequence[Message] =
 
 def rebuilt(state: LoopState, messages: list[Message]) -> LoopState:
     """Return the state with its whole history replaced."""
-    sendable = with_every_call_answered(messages)
     history = History(messages)
+    sendable = sendable_of(history)
     older, queue = kept_of_view(state, sendable)
     fingerprint = extend_fingerprint(state.fingerprint, "edited")
     for message in (*older, *sendable[len(older) :]):
         fingerprint = extend_by_message(fingerprint, message)
     return state.changed(
         history=history,
-        sendable=history if len(sendable) == len(history) else History(sendable),
+        sendable=sendable,
         last_user_message=last_user_message(messages, state.own_warnings),
         settled=older,
         large_results=queue,

@@ -8,7 +8,7 @@ from loopkit import events as e
 from loopkit.core.batch import appended, calls_of_answer, last_user_message, past_asked, rebuilt
 from loopkit.core.config import LoopRules
 from loopkit.core.detection import Watch
-from loopkit.core.history import extend_fingerprint
+from loopkit.core.history import extend_fingerprint, needs_pairing
 from loopkit.core.state import AskStopCondition, CallPhase, CallState, Effect, LoopState, Phase, ReadClock
 from loopkit.encoding import encode
 from loopkit.messages import Message, Problem, ToolResult
@@ -21,13 +21,9 @@ def messages_injected(state: LoopState, fact: e.MessagesInjected) -> LoopState:
     state = state.changed(last_user_message=last_user_message(fact.messages, before=state.last_user_message))
     if state.response is not None or state.phase is Phase.MODEL:
         return state.changed(pending_messages=(*state.pending_messages, *fact.messages))
-    if _opens_calls(fact.messages):
+    if needs_pairing(fact.messages):
         return rebuilt(state, [*state.history, *fact.messages])
     return appended(state, fact.messages)
-
-
-def _opens_calls(messages: tuple[Message, ...]) -> bool:
-    return any(message.role == "tool" or message.tool_calls for message in messages)
 
 
 def history_edited(state: LoopState, fact: e.HistoryEdited) -> LoopState:

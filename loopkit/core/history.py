@@ -116,34 +116,58 @@ class HistoryInTwo(Sequence[Message]):
         return len(self._whole)
 
 
-def with_every_call_answered(messages: Sequence[Message]) -> list[Message]:
-    """Return a history in which each call without a result has a synthetic error result (spec/loop.md 3, last part).
+def needs_pairing(messages: Iterable[Message]) -> bool:
+    """Say whether messages hold halves of pairs, so that a history can't just grow by them."""
+    return any(message.role == "tool" or message.tool_calls for message in messages)
 
-    A result is looked for only before the next message that is none: ids repeat from turn to turn (spec/faults.md b8).
+
+def sendable_of(history: History) -> History:
+    """Return what requests carry of a history: the same object if it is valid as it is."""
+    sendable = with_every_call_answered(history)
+    same = len(sendable) == len(history) and all(one is other for one, other in zip(sendable, history, strict=True))
+    return history if same else History(sendable)
+
+
+def with_every_call_answered(messages: Sequence[Message]) -> list[Message]:
+    """Return a history in which each call has one result, and each result its call (spec/loop.md 3, last part).
+
+    A call without a result gets a synthetic error result in its place; a result whose call is not there, as after a cut
+    (spec/faults.md b12), is left out. A result belongs to the message before it: ids repeat from turn to turn (b8).
     """
     valid: list[Message] = []
-    open_calls: list[ToolCall] = []
+    calls: Sequence[ToolCall] = ()
+    results: list[Message] = []
     for message in messages:
         if message.role == "tool":
-            for result in message.tool_results:
-                _answer(open_calls, result.tool_call_id)
-        else:
-            valid.extend(_synthetic(open_calls))
-            open_calls = list(message.tool_calls)
+            results.append(message)
+            continue
+        valid.extend(_answers(calls, results))
         valid.append(message)
-    valid.extend(_synthetic(open_calls))
+        calls, results = message.tool_calls, []
+    valid.extend(_answers(calls, results))
     return valid
 
 
-def _answer(open_calls: list[ToolCall], call_id: str) -> None:
-    for place, call in enumerate(open_calls):
-        if call.id == call_id:
-            del open_calls[place]
-            return
+def _answers(calls: Sequence[ToolCall], results: Sequence[Message]) -> list[Message]:
+    waiting = dict(enumerate(calls))
+    answers: dict[int, Message] = {}
+    for message in results:
+        found = [_answered_by(waiting, result.tool_call_id) for result in message.tool_results]
+        places = [place for place in found if place is not None]
+        answers |= dict.fromkeys(places[:1], message)
+    if not waiting:
+        return list(answers.values())
+    answers |= {
+        place: Message.tool(ToolResult(call.id, INTERRUPTED_CALL, is_error=True)) for place, call in waiting.items()
+    }
+    return [answers[place] for place in sorted(answers)]
 
 
-def _synthetic(open_calls: Iterable[ToolCall]) -> list[Message]:
-    return [Message.tool(ToolResult(call.id, INTERRUPTED_CALL, is_error=True)) for call in open_calls]
+def _answered_by(waiting: dict[int, ToolCall], call_id: str) -> int | None:
+    place = next((place for place, call in waiting.items() if call.id == call_id), None)
+    if place is not None:
+        del waiting[place]
+    return place
 
 
 def extend_fingerprint(fingerprint: str, value: object) -> str:

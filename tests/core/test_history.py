@@ -56,12 +56,34 @@ def answers_every_call(messages: list[Message]) -> bool:
         ),
         ([GO, asked("dup", "dup"), result("dup")], [GO, asked("dup", "dup"), result("dup"), interrupted("dup")]),
         ([GO, asked("a", "b"), result("b"), result("a")], [GO, asked("a", "b"), result("b"), result("a")]),
+        (
+            [GO, asked("a", "b", "c"), result("b")],
+            [GO, asked("a", "b", "c"), interrupted("a"), result("b"), interrupted("c")],
+        ),
+        ([GO, result("a"), GO], [GO, GO]),
+        ([result("a")], []),
+        ([GO, asked("a"), result("a"), result("a")], [GO, asked("a"), result("a")]),
+        ([GO, asked("a"), GO, result("a")], [GO, asked("a"), interrupted("a"), GO]),
+        ([GO, asked("a", "b"), result("x"), result("b")], [GO, asked("a", "b"), interrupted("a"), result("b")]),
         ([], []),
     ],
-    ids=["killed (b1)", "half a batch (b2)", "ids repeat (b8)", "one id twice (b9)", "any order", "nothing"],
+    ids=[
+        "killed (b1)",
+        "half a batch (b2)",
+        "ids repeat (b8)",
+        "one id twice (b9)",
+        "any order",
+        "in call order",
+        "its call was cut (b12)",
+        "nothing but a result",
+        "answered twice",
+        "answered too late",
+        "as many as there should be",
+        "nothing",
+    ],
 )
 def test_a_call_without_a_result_gets_a_synthetic_one(given_messages: list[Message], sent: list[Message]) -> None:
-    """3, spec/faults.md b1, b2, b8, b9: one per call, before the next message that is no result."""
+    """3, 3.14, spec/faults.md b1, b2, b8, b9, b12: one per call, in its place; a result without its call is left out."""
     assert with_every_call_answered(given_messages) == sent
     assert answers_every_call(sent)
 
@@ -90,7 +112,7 @@ def test_a_stopped_batch_keeps_the_results_it_has() -> None:
         result("b", "written"),
     ]
     again = Playbook(play.messages)
-    assert [message.tool_results[0].tool_call_id for message in again.request[2:]] == ["b", "a", "c"]
+    assert [message.tool_results[0].tool_call_id for message in again.request[2:]] == ["a", "b", "c"]
     assert answers_every_call(again.request)
 
 
@@ -216,3 +238,36 @@ def test_what_is_worked_on_stands_behind_the_history() -> None:
     so_far = play.state.messages_so_far
     assert list(so_far) == [GO, Message.assistant("looking", [call()])]
     assert so_far[-1].text == "looking"
+
+
+def test_a_result_that_is_injected_while_calls_run_finds_its_call_or_is_left_out() -> None:
+    """3, spec/faults.md b12: whatever a person injects, and whenever, the next request is valid."""
+    for injected, left in (
+        (result("nobody"), 0),
+        (asked("late"), 1),
+        (Message.user("by the way"), 0),
+    ):
+        play = Playbook()
+        play.reply(call("look", "a"), call("write", "b"))
+        play.approve()
+        play.tell(e.MessagesInjected((injected,), "person"))
+        play.end(1), play.end(2)
+        assert answers_every_call(play.request)
+        assert injected in play.messages
+        assert sum(message == interrupted("late") for message in play.request) == left
+
+
+@given(
+    st.lists(
+        st.sampled_from([GO, asked("a"), asked("a", "b"), asked("b", "b"), result("a"), result("b"), result("c")]),
+        max_size=9,
+    )
+)
+def test_whatever_the_history_is_the_request_is_valid(messages: list[Message]) -> None:
+    """3, spec/faults.md b12: and nothing else is changed: all that is valid stays, in its order."""
+    sent = with_every_call_answered(messages)
+    assert answers_every_call(sent)
+    assert [message for message in sent if message.role != "tool"] == [m for m in messages if m.role != "tool"]
+    assert with_every_call_answered(sent) == sent
+    if answers_every_call([GO, *messages]) and not (messages and messages[0].role == "tool"):
+        assert sent == messages

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from pathlib import Path
 
 import anyio
 import pytest
 
+from loopkit import Completed, LoopHandle, ScriptedProvider, ToolLoopConfig, ToolRegistry, Yielded, tool
 from loopkit import events as e
-from loopkit import tool
 from loopkit.drivers.replay import replay
 from loopkit.drivers.stopwatch import LoopClock, Stopwatch
 from loopkit.outcomes import Approve, Complete, Timeout
@@ -290,6 +291,27 @@ async def test_time_stands_still_in_a_pause() -> None:
     async with anyio.create_task_group() as group:
         result = await stage.run(agent("done", timeout=60), clock=clock)
     assert result.termination_reason == Complete()
+
+
+async def test_time_stands_still_while_a_handle_is_held() -> None:
+    """4.5, 10.2: a turn may be asked for whenever it suits."""
+
+    @tool
+    async def work() -> str:
+        """Work."""
+        return "worked"
+
+    provider = ScriptedProvider([ask("work"), "done"])
+    async with LoopHandle(provider, ToolRegistry([work]), "go", ToolLoopConfig(timeout=1000)) as handle:
+        assert isinstance(await handle.next_turn(), Yielded)
+        assert handle._run is not None
+        assert handle._run.driver is not None
+        worked = handle._run.driver.clock.elapsed()
+        began = time.monotonic()
+        while time.monotonic() - began < 0.002:
+            await anyio.lowlevel.checkpoint()
+        assert handle._run.driver.clock.elapsed() == worked > 0
+        assert isinstance(await handle.next_turn(), Completed)
 
 
 async def test_work_beyond_the_limit_ends_before_the_next_turn() -> None:

@@ -152,6 +152,7 @@ class LoopDriver:
     def settle(self) -> None:
         """Append what is due, up to a gate that somebody stops at, and start what is wanted."""
         if self.may_take_turn is not None and self.at_open_turn and not self.may_take_turn():
+            self._update_clock()  # a held handle is no work (4.5)
             self._tasks.signal()
             return
         while True:
@@ -314,8 +315,10 @@ class LoopDriver:
 
     def _update_clock(self) -> None:
         """Hold the clock while nothing of the subtree works, here and above (spec/loop.md 4.5)."""
+        if not self._timed:
+            return
         self.clock.run(self.run.log.trouble is None and self._works())
-        if self.parent is not None and self.parent._timed:
+        if self.parent is not None:
             self.parent._update_clock()
 
     def _works(self) -> bool:
@@ -373,8 +376,7 @@ class LoopDriver:
                 del parent.children[self.parent_call]
             parent.subtree_usage += self.subtree_usage
             self.run.open_runs -= 1
-            if parent._timed:
-                parent._update_clock()
+            parent._update_clock()
 
     # ── what performers and children ask ─────────────────────────────────────────────────────────────────────────────
 

@@ -19,7 +19,7 @@ from loopkit.core.loop import fold
 from loopkit.core.state import AskDecision, Effect, LoopState, ProcessResult, RunTool
 from loopkit.drivers.cleaning import cleaned
 from loopkit.drivers.fork_point import ForkEdit, ForkPoint, find_fork_point
-from loopkit.drivers.originals import Originals
+from loopkit.drivers.originals import Originals, originals_of
 from loopkit.drivers.orphans import append_to_inherited, close_orphans, complete_end
 from loopkit.drivers.parts import LoopParts
 from loopkit.drivers.prepared import RecordedAnswers
@@ -28,8 +28,6 @@ from loopkit.drivers.run import Run, Watcher, new_header
 from loopkit.drivers.tool_loop import DriverMade, continue_root
 from loopkit.events import Event
 from loopkit.recording.reader import Recording, read_recording, require_sound
-from loopkit.recording.redaction.redactor import Redactor
-from loopkit.recording.redaction.settings import DEFAULT_REDACTION
 from loopkit.recording.writer import Recorder
 
 
@@ -65,7 +63,7 @@ async def fork(
     parent = recording if isinstance(recording, Recording) else read_recording(recording)
     require_sound(parent)
     parts: LoopParts = agent.parts(())
-    originals = _originals(parent, recorder, parts, secrets or {})
+    originals = originals_of(parent, recorder.redaction, parts, secrets or {})
     if originals.redactor is not None and not parent.header.redaction:
         parent = replace(parent, events=cleaned(parent.events, originals))
     point = find_fork_point(parent, at, edit, originals)
@@ -79,20 +77,6 @@ async def fork(
         return await continue_root(run, parts, driver_made=driver_made)
     finally:
         run.close()
-
-
-def _originals(parent: Recording, recorder: Recorder, parts: LoopParts, secrets: Mapping[str, str]) -> Originals:
-    """Return what the parent's placeholders stand for; what goes on from a redacted recording is redacted too."""
-    redaction = recorder.redaction
-    if redaction is None and parent.header.redaction:
-        redaction = DEFAULT_REDACTION
-    originals = Originals(None if redaction is None else Redactor(redaction))
-    originals.take_up(parent.events, secrets)
-    began = parent.events[0].fact
-    if isinstance(began, e.LoopStarted) and parent.header.redaction:
-        originals.aligned(began.messages[:1], parts.messages[:1])
-        originals.aligned(began.settings, parts.started(None).settings)
-    return originals
 
 
 def _forked_run(  # noqa: PLR0917  # what a run is made of

@@ -12,6 +12,7 @@ from typing import Any, TypeVar, overload
 
 from loopkit import events as e
 from loopkit.core.state import CallState
+from loopkit.drivers.parts import LoopParts
 from loopkit.encoding import encode
 from loopkit.errors import UserError
 from loopkit.messages import (
@@ -27,10 +28,12 @@ from loopkit.messages import (
     ToolResult,
 )
 from loopkit.outcomes import Cancelled, Modify, StopCondition, TerminationReason
+from loopkit.recording.reader import Recording
 from loopkit.recording.redaction.aligning import aligned
 from loopkit.recording.redaction.facts import hidden
 from loopkit.recording.redaction.placeholders import OPENING
 from loopkit.recording.redaction.redactor import Redactor
+from loopkit.recording.redaction.settings import DEFAULT_REDACTION, Redaction
 
 F = TypeVar("F", bound=e.Fact)
 T = TypeVar("T")
@@ -228,6 +231,30 @@ class Originals:
         return self.redactor.restored(value)
 
 
+def originals_of(
+    recording: Recording, redaction: Redaction | None, parts: LoopParts, secrets: Mapping[str, str]
+) -> Originals:
+    """Return what the placeholders stand for that a run goes on with; it is redacted if what it goes on from is.
+
+    Args:
+        redaction: what the new recorder hides, or None.
+        parts: today's agent, in whose prompt and settings secrets of the recorded one are found.
+        secrets: further ones, by placeholder.
+
+    Raises:
+        UserError: the recording holds no such placeholder.
+    """
+    if redaction is None and recording.header.redaction:
+        redaction = DEFAULT_REDACTION
+    originals = Originals(None if redaction is None else Redactor(redaction))
+    originals.take_up(recording.events, secrets)
+    began = recording.events[0].fact
+    if isinstance(began, e.LoopStarted) and recording.header.redaction:
+        originals.aligned(began.messages[:1], parts.messages[:1])
+        originals.aligned(began.settings, parts.started(None).settings)
+    return originals
+
+
 class RestoredMessages(Sequence[Message]):
     """A history with the secrets in it again, place by place when asked."""
 
@@ -275,4 +302,4 @@ def _short(name: str) -> str:
     return name.strip("‹›").replace("·", "-").replace(".", "-").replace(" ", "-")
 
 
-__all__ = ["Originals", "RestoredMessages"]
+__all__ = ["Originals", "RestoredMessages", "originals_of"]

@@ -52,7 +52,8 @@ def _aligned(redactor: Redactor, recorded: Any, came: Any) -> Any:
         others = recorded if isinstance(recorded, (tuple, list)) and len(came) == len(recorded) else None
         if others is not None or any(is_dataclass(item) for item in came):
             pairs = zip(others or [None] * len(came), came, strict=True)
-            return type(came)(_aligned(redactor, old, new) for old, new in pairs)
+            items = [_aligned(redactor, old, new) for old, new in pairs]
+            return items if isinstance(came, list) else tuple(items)
     return redactor.value(came)
 
 

@@ -218,7 +218,7 @@ class Redactor:
             return self._object(value, trusted=trusted, by_name=by_name)
         if isinstance(value, (list, tuple)):
             items = [self._value(item, trusted=trusted, by_name=by_name) for item in value]
-            return value if _same(items, value) else type(value)(items)
+            return value if _same(items, value) else _like(value, items)
         return value
 
     def _object(self, value: Mapping[str, Any], *, trusted: bool, by_name: bool) -> Mapping[str, Any]:
@@ -244,7 +244,7 @@ class Redactor:
             return self._named_text(item, found, trusted=trusted)
         if isinstance(item, (list, tuple)) and not isinstance(item, str):
             items = [self._under_name(each, found, trusted=trusted) for each in item]
-            return item if _same(items, item) else type(item)(items)
+            return item if _same(items, item) else _like(item, items)
         if isinstance(item, Mapping):
             return self._under_name_in(item, found, trusted=trusted)
         is_number = isinstance(item, int) and not isinstance(item, bool) and _DIGITS.fullmatch(str(item)) is not None
@@ -292,7 +292,10 @@ class Redactor:
         if isinstance(value, str):
             return self.placeholders.restored_value(value) if OPENING in value else value
         if isinstance(value, Mapping):
-            items = {self.restored_text(key): self.restored(item) for key, item in value.items()}
+            items = {
+                self.restored_text(key) if isinstance(key, str) else key: self.restored(item)
+                for key, item in value.items()
+            }
             unchanged = all(
                 key is old_key and item is old
                 for (key, item), (old_key, old) in zip(items.items(), value.items(), strict=False)
@@ -300,7 +303,7 @@ class Redactor:
             return value if unchanged else items
         if isinstance(value, (list, tuple)):
             found = [self.restored(item) for item in value]
-            return value if _same(found, value) else type(value)(found)
+            return value if _same(found, value) else _like(value, found)
         return value
 
     def restored_text(self, text: str) -> str:
@@ -322,6 +325,10 @@ def _pair_name(value: Mapping[str, Any]) -> str | None:
         return None
     name = value.get("name", value.get("key", value.get("Name")))
     return name if isinstance(name, str) else None
+
+
+def _like(value: Any, items: list[Any]) -> list[Any] | tuple[Any, ...]:
+    return items if isinstance(value, list) else tuple(items)
 
 
 def _same(items: Iterable[Any], value: Iterable[Any]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from typing import NamedTuple
 from urllib.parse import quote
 
 import pytest
@@ -181,3 +182,24 @@ def test_a_value_too_deep_to_go_through_is_gone_through_as_text(redactor: Redact
     assert "hunter2" not in found
     assert found.count("‹password·1›") == 1
     assert found.count('"a"') == 900
+
+
+def test_what_is_no_plain_json_passes_through(redactor: Redactor) -> None:
+    """Settings may hold anything that a provider takes."""
+
+    class Pair(NamedTuple):
+        name: str
+        password: str
+
+    value = {1: Pair("a", "token: " + letters_and_digits(20, "settings")), "rest": (b"x", None, 1.5, {"password": ["hunter2"]})}
+    found = redactor.value(value)
+    assert found[1] == ("a", "token: ‹token·1›")
+    assert redactor.restored(found) == value
+
+
+def test_nothing_of_a_secret_is_left_at_the_edges_of_a_word(redactor: Redactor) -> None:
+    """Values that are too long to be judged are hidden whole."""
+    secret = letters_and_digits(9000)
+    for text in (f"export API_TOKEN={secret} done", f"Authorization: Bearer {secret}", f'{{"api_key": "{secret}"}}'):
+        assert secret[-20:] not in hidden(redactor, text)
+        assert secret[:20] not in hidden(redactor, text)

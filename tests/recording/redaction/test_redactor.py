@@ -191,7 +191,10 @@ def test_what_is_no_plain_json_passes_through(redactor: Redactor) -> None:
         name: str
         password: str
 
-    value = {1: Pair("a", "token: " + letters_and_digits(20, "settings")), "rest": (b"x", None, 1.5, {"password": ["hunter2"]})}
+    value = {
+        1: Pair("a", "token: " + letters_and_digits(20, "settings")),
+        "rest": (b"x", None, 1.5, {"password": ["hunter2"]}),
+    }
     found = redactor.value(value)
     assert found[1] == ("a", "token: ‹token·1›")
     assert redactor.restored(found) == value

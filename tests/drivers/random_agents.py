@@ -152,6 +152,13 @@ def detections() -> st.SearchStrategy[LoopDetectionConfig]:
     )
 
 
+def hangs_on_pace(plan: Plan) -> bool:
+    """Whether a run of a plan depends on how fast the machine is."""
+    calls = [call for turn in plan.turns for call in turn]
+    below = any(call.child is not None and hangs_on_pace(call.child) for call in calls)
+    return below or plan.timeout in SHORT_TIMEOUTS or any(call.kind in ("late", "late_thread") for call in calls)
+
+
 # ── agents ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -6,6 +6,8 @@ The same `advance` takes in what another process appends. Rows say the same as t
 
 from __future__ import annotations
 
+import time
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -14,14 +16,16 @@ from typing import Self, overload
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from loopkit import events as e
-from loopkit.debugger.nodes import LoopNode, Row
-from loopkit.debugger.outline import TYPECODES, VERSION, Outline
-from loopkit.debugger.outline_build import OutlineBuilder
+from loopkit.debugger.nodes import LoopNode, Row, RowKind
+from loopkit.debugger.outline import NONE, TYPECODES, VERSION, Outline
+from loopkit.debugger.outline_build import OutlineBuilder, ReplacedError
 from loopkit.debugger.outline_window import OutlineWindow
+from loopkit.debugger.searching import BackgroundSearch
 from loopkit.debugger.timeline import Timeline
 from loopkit.recording.index_file import Fingerprint, fingerprint_of, read_index, write_index
 from loopkit.recording.lock import owner_of
 from loopkit.recording.reader import open_lines
+from loopkit.recording.search import Needle
 from loopkit.recording.stored_events import EventReader, LineDecoder
 
 LARGE_BYTES = 8_000_000
@@ -96,20 +100,16 @@ class LargeTimeline(Timeline):
 
     def __init__(self, path: Path, *, follow: bool = False) -> None:
         super().__init__()
-        with open_lines(path) as (header, line, _):
-            pass
         self.path = path
-        self.header = header
         self.follow = follow
         self.rows = LargeRows(self)
         self.events = LargeEvents(self)
-        self._start = len(line)
-        self._decoder = LineDecoder(header.format)
-        self._reader = EventReader(path, self._decoder)
+        self._open()
         self._saving: Iterator[None] | None = None
         self._fingerprint: Fingerprint | None = None
         self._builder: OutlineBuilder | None = None
         self._complete = False
+        self._told = 0
         kept = None if follow or owner_of(path) is not None else read_index(path, VERSION, TYPECODES)
         if kept is None:
             self._begin()
@@ -133,6 +133,11 @@ class LargeTimeline(Timeline):
             return min(1.0, self.outline.size / max(1, self.path.stat().st_size))
         return 1.0
 
+    @property
+    def unsettled(self) -> bool:
+        """Whether `advance` still has something to do: to read, to keep what was read, or to look for more."""
+        return self.follow or not self._complete or self._saving is not None
+
     def advance(self, seconds: float | None = None) -> bool:
         """Read on and say whether the rows may have changed; afterwards rows that were held may be old.
 
@@ -147,7 +152,15 @@ class LargeTimeline(Timeline):
         if self._saving is not None:
             self._save(seconds)
             return False
-        changed = self._builder.advance(seconds)
+        try:
+            changed = self._builder.advance(seconds)
+        except ReplacedError:
+            self._start_over()
+            return True
+        if self.follow and self._builder.ended and not changed and owner_of(self.path) is None:
+            # whoever wrote it is gone: what is open now stays so
+            self.follow = False
+            changed = True
         completed = self._builder.ended and not self._complete
         self._complete = self._builder.ended
         if completed and not self.follow:
@@ -158,12 +171,39 @@ class LargeTimeline(Timeline):
             self._take_in()
         return changed or completed
 
-    def _begin(self) -> None:
+    def _open(self) -> None:
+        with open_lines(self.path) as (self.header, line, _):
+            self._start = len(line)
+        self._decoder = LineDecoder(self.header.format)
+        self._reader = EventReader(self.path, self._decoder)
+
+    def _begin(self) -> OutlineBuilder:
         self._complete = False
         with suppress(OSError):
             self._fingerprint = fingerprint_of(self.path)
         self._builder = OutlineBuilder(self.path, self._start, self._decoder)
         self.outline = self._builder.outline
+        return self._builder
+
+    def take_damage(self) -> list[str]:
+        """Return a line on each damaged place that was found since the last time."""
+        told, self._told = self._told, len(self.outline.damage)
+        return self.outline.damage[told:]
+
+    def stop_following(self) -> None:
+        """Take what is open as cut off: nothing more can be read."""
+        self.follow = False
+        self._builder = None
+        self._complete = True
+        self._take_in()
+
+    def _start_over(self) -> None:
+        """Read another file, or another run, that stands in the place of the one that was opened."""
+        self._reader.close()
+        self._told = 0
+        self._open()
+        self._begin().advance(_FIRST_SLICE)
+        self._take_in()
 
     def _keep(self) -> None:
         """Begin to write the index, unless the recording has changed since it was begun, or is small."""
@@ -172,8 +212,9 @@ class LargeTimeline(Timeline):
             self._saving = write_index(self.path, VERSION, found, self.outline.columns(), self.outline.figures())
 
     def _save(self, seconds: float | None) -> None:
+        deadline = None if seconds is None else time.perf_counter() + seconds
         for _ in self._saving or ():
-            if seconds is not None:
+            if deadline is not None and time.perf_counter() > deadline:
                 return
         self._saving = None
 
@@ -232,6 +273,48 @@ class LargeTimeline(Timeline):
     def loop(self, number: int) -> LoopNode:
         """Return a loop by its number in the outline."""
         return self._window.loop(number)
+
+    def loop_number(self, loop: LoopNode) -> int | None:
+        """Return the number of a loop in the outline."""
+        return self._window.number_of(loop.path)
+
+    def place_of_event(self, place: int) -> int:
+        """Return the place of the row that shows an event."""
+        outline = self.outline
+        group = outline.event_group[place]
+        if group == NONE:
+            return 0
+        fact = self.event(place).fact
+        position = getattr(fact, "call", "").rpartition(".")[2]
+        if position.isdecimal() and 1 <= int(position) <= outline.group_calls[group]:
+            return outline.place_of_row(outline.group_call_row[group] + int(position) - 1)
+        return outline.place_of_event(outline.group_first[group] if isinstance(fact, e.ModelReplied) else place)
+
+    def search(self, text: str, row: Row | None) -> BackgroundSearch:
+        """Begin to search the file for words, from a row on; upper and lower case are the same."""
+        number = None if row is None else self.number_of(row)
+        start = self._start if number is None else self.outline.event_start[self.outline.row_event[number]]
+        return BackgroundSearch(self.path, Needle(text), start=start, first=self._start)
+
+    def place_found(self, start: int) -> int | None:
+        """Return the place of the row that shows the event whose line begins there; None before it was read."""
+        outline = self.outline
+        place = bisect_left(outline.event_start, start)
+        return self.place_of_event(place) if place < outline.events else None
+
+    def events_near(self, row: Row) -> list[e.Event]:
+        """Return the events of a row's group and those that changed its calls later, in their order."""
+        number = self.number_of(row)
+        if number is None:
+            return []
+        outline = self.outline
+        group = outline.event_group[outline.row_event[number]]
+        loop = outline.group_loop[group]
+        ends = [] if row.kind is not RowKind.OUTCOME else [outline.loop_start[loop]]
+        if row.kind in (RowKind.TASK, RowKind.AGENT) and outline.loop_end[loop] != NONE:
+            ends = [outline.loop_end[loop]]
+        places = {*outline.events_of(group), *outline.latecomers(group), *ends}
+        return [self.event(place) for place in sorted(places)]
 
     def close(self) -> None:
         """What is open was taken as cut off while it was read."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from itertools import islice
 from pathlib import Path
@@ -27,6 +28,10 @@ _UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, IndexError, Recu
 Read: TypeAlias = tuple[Envelope, Step, Any]
 
 
+class ReplacedError(Exception):
+    """Something else stands in the file's place, or less of it."""
+
+
 class OutlineBuilder:
     """Reads a recording into an outline.
 
@@ -47,6 +52,7 @@ class OutlineBuilder:
         self._steps = OutlineSteps(self.outline)
         self._decoder = decoder
         self._path = path
+        self._file: tuple[int, int] | None = None
         self._line = 1
         self._last_seq = 0
         self._unreadable = 0
@@ -59,10 +65,12 @@ class OutlineBuilder:
 
         Raises:
             OSError: the file can't be read any more.
+            ReplacedError: it is another file by now, or shorter than what was read.
         """
         deadline = None if seconds is None else time.perf_counter() + seconds
         before = self.outline.size
         with self._path.open("rb", buffering=_BUFFER) as file:
+            self._require_same(os.fstat(file.fileno()))
             file.seek(before)
             self.ended = False
             while not self.ended and (deadline is None or time.perf_counter() < deadline):
@@ -76,6 +84,11 @@ class OutlineBuilder:
                     self._take(line)
         self._steps.count_tokens()
         return self.outline.size > before
+
+    def _require_same(self, found: os.stat_result) -> None:
+        self._file = self._file or (found.st_dev, found.st_ino)
+        if self._file != (found.st_dev, found.st_ino) or found.st_size < self.outline.size:
+            raise ReplacedError
 
     def _is_whole(self, line: bytes) -> bool:
         """Whether a last line lacks nothing but its end."""

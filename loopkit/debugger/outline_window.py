@@ -65,6 +65,10 @@ class OutlineWindow(Timeline):
         self._load(self._outline.event_group[self._outline.loop_start[number]])
         return self._nodes[number]
 
+    def number_of(self, path: str) -> int | None:
+        """Return the number of a loop that is loaded."""
+        return next((number for number, node in self._nodes.items() if node.path == path), None)
+
     def _loop_of(self, event: int) -> int:
         return int(self._outline.group_loop[self._outline.event_group[event]])
 

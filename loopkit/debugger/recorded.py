@@ -10,11 +10,13 @@ from typing import Self
 
 from loopkit.core.loop import apply_to
 from loopkit.core.state import LoopState
+from loopkit.debugger.large import LARGE_BYTES, LargeTimeline
 from loopkit.debugger.timeline import Timeline
 from loopkit.errors import ImportFormatError, RecordingError
 from loopkit.events import Event
 from loopkit.importers.detect import read_session
-from loopkit.recording.header import SNIFFED_BYTES, Header, looks_like_recording
+from loopkit.recording.header import FORMAT, SNIFFED_BYTES, Header, looks_like_recording
+from loopkit.recording.lock import owner_of
 from loopkit.recording.reader import CHANGED, read_recording
 
 OWN_FORMAT = "loopkit"
@@ -117,6 +119,51 @@ def open_recording(path: str | Path) -> OpenedRun:
     if recording.newer:
         notices.append(f"written in the newer format {recording.header.format}: what is unknown is shown raw")
     return OpenedRun(path, recording.header, recording.events, notices=notices, damaged=damage[0] if damage else None)
+
+
+def open_to_look(path: str | Path) -> OpenedRun:
+    """Open a recording for looking at it: a large one, or one that is being written, is not loaded but read in windows.
+
+    Raises:
+        UserError: it can't be read, or is neither a recording nor a session of another tool; the message is one line.
+    """
+    path = Path(path)
+    followed = not _is_foreign(path) and owner_of(path) is not None
+    if _is_foreign(path) or not (followed or _is_large(path)):
+        return open_recording(path)
+    timeline = LargeTimeline(path, follow=followed)
+    return LargeRun(timeline)
+
+
+class LargeRun(OpenedRun):
+    """A run of which only what is looked at is in memory; its `timeline` reads on when it is told to.
+
+    Args:
+        large: the timeline.
+    """
+
+    def __init__(self, large: LargeTimeline) -> None:
+        notices = []
+        if large.header.format > FORMAT:
+            notices.append(f"written in the newer format {large.header.format}: what is unknown is shown raw")
+        super().__init__(large.path, large.header, large.events, notices=notices)
+        self.large = large
+
+    @property
+    def timeline(self) -> Timeline:
+        return self.large
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.large.release()
+
+
+def _is_large(path: Path) -> bool:
+    try:
+        return path.stat().st_size >= LARGE_BYTES
+    except (OSError, ValueError):
+        return False
 
 
 def _is_foreign(path: Path) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from loopkit.debugger.arguments import read_arguments
 from loopkit.debugger.display import one_line
-from loopkit.debugger.recorded import OpenedRun, open_recording
+from loopkit.debugger.large import LargeTimeline
+from loopkit.debugger.nodes import Row
+from loopkit.debugger.recorded import OpenedRun, open_to_look
 from loopkit.debugger.rows import failure_text
 from loopkit.debugger.status import Mode, PendingDecision, Status, definition_of, pending_decision, status_of
 from loopkit.debugger.timeline import Timeline, task_text
-from loopkit.errors import DecisionNotAccepted
+from loopkit.errors import DecisionNotAccepted, UserError
 from loopkit.events import ROOT, Event
 from loopkit.messages import Problem
 from loopkit.outcomes import Approve, Deny, Modify, Respond, ToolApproval
@@ -47,7 +49,7 @@ class Session:
         self.path: Path | None = recorded.path if recorded is not None else live.path if live is not None else None
         self.notices: list[str] = list(recorded.notices) if recorded is not None else []
         self.source_format = recorded.source_format if recorded is not None else "loopkit"
-        self.recorded_events: tuple[Event, ...] = tuple(recorded.events) if recorded is not None else ()
+        self.recorded_events: Sequence[Event] = recorded.events if recorded is not None else ()
         self._events: list[Event] = []
         self.title = title
         self._checks: dict[str, SchemaCheck] = {}
@@ -59,7 +61,7 @@ class Session:
         Raises:
             UserError: it can't be read, in one line.
         """
-        recorded = open_recording(path)
+        recorded = open_to_look(path)
         root = recorded.timeline.root
         title = recorded.title or (task_text(root.started.messages) if root else "") or recorded.path.name
         return cls(recorded=recorded, title=title)
@@ -133,9 +135,57 @@ class Session:
         return failure_text(type(live.error).__name__, live.without_secrets(str(live.error)))
 
     @property
-    def events(self) -> tuple[Event, ...]:
-        """All events so far, in order."""
+    def events(self) -> Sequence[Event]:
+        """All events so far, in order; those of a large recording are read when they are asked for."""
         return self.recorded_events or tuple(self._events)
+
+    def events_near(self, row: Row) -> Sequence[Event]:
+        """Return at least the events that a row of the timeline is made of, in order."""
+        large = self._large
+        return self.events if large is None else large.events_near(row)
+
+    @property
+    def _large(self) -> LargeTimeline | None:
+        return self.timeline if isinstance(self.timeline, LargeTimeline) else None
+
+    @property
+    def large(self) -> bool:
+        """Whether the recording is read in windows: it is large, or another process may still write it."""
+        return self._large is not None
+
+    @property
+    def reading(self) -> float | None:
+        """How much of a large recording was read, 0 to 1; None when all of it was."""
+        large = self._large
+        return None if large is None or large.complete else large.progress
+
+    @property
+    def followed(self) -> bool:
+        """Whether another process writes the recording, so that `read_on` may find more at any time."""
+        return self._large is not None and self._large.follow
+
+    @property
+    def unsettled(self) -> bool:
+        """Whether `read_on` still has something to do."""
+        return self._large is not None and self._large.unsettled
+
+    def read_on(self, seconds: float) -> bool:
+        """Read on in a recording that is large or still written; say whether the timeline has changed.
+
+        Args:
+            seconds: at most about this long.
+        """
+        large = self._large
+        if large is None:
+            return False
+        try:
+            changed = large.advance(seconds)
+        except (OSError, UserError) as error:
+            large.stop_following()
+            self.notices.append(f"it can't be read any more: {error}")
+            return True
+        self.notices.extend(large.take_damage())
+        return changed
 
     def on_change(self, wake: Callable[[], None]) -> None:
         """Have `wake` called when `poll` has something new.
@@ -300,6 +350,8 @@ class Session:
         """Stop a live run and close its recording, within a few seconds; calling it again does nothing."""
         if self._live is not None:
             self._live.close()
+        if self._large is not None:
+            self._large.release()
 
 
 def _require(value: object, kind: type, words: str) -> None:

@@ -6,9 +6,28 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from loopkit.debugger.nodes import Row, RowKind
+from loopkit.debugger.session import Session
 from loopkit.events import Event
 
 _OF_LOOP = frozenset({"LoopStarted", "LoopFinished", "LoopFailed"})
+
+
+class EventsOfRows:
+    """The events behind the rows of a session, looked up when they are asked for."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._index = EventIndex()
+
+    def of(self, row: Row | None) -> Sequence[Event]:
+        """The events behind a row, oldest first."""
+        if row is None:
+            return ()
+        if self._session.large:
+            # of the few that were read for this row
+            self._index = EventIndex()
+        self._index.take_in(self._session.events_near(row))
+        return self._index.of(row)
 
 
 class EventIndex:

@@ -105,6 +105,8 @@ def _after(screen: RunScreen) -> tuple[list[Span], list[Span]]:
         return [(" ✗ ", "bad"), (one_line(session.error, 300), "bad")], []
     if root is None:
         return [(" ○ nothing was recorded", "muted")], []
+    if session.followed and not root.ended:
+        return [(" ● ", "good"), ("another process writes this run; what it adds is shown as it comes", "plain")], []
     good = isinstance(root.reason, (Complete, StopCondition))
     words = outcome_text(root) if root.ended else "unfinished: the recording ends here"
     left: list[Span] = [(" ■ ", "good" if good else "warning"), (words, "good" if good else "warning")]

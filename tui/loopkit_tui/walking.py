@@ -5,47 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from loopkit import events as e
-from loopkit.debugger.nodes import CallStatus, Row, RowKind
+from loopkit.debugger.nodes import Row, RowKind
 from loopkit.debugger.rows import row_text
+from loopkit.debugger.ways import Landmark
 from loopkit.encoding import encode
 
 if TYPE_CHECKING:
     from loopkit_tui.screens.run import RunScreen
 
-_FAILED = (CallStatus.ERROR, CallStatus.REFUSED, CallStatus.ABANDONED)
 _REMEMBERED = 100
-
-
-def is_error(row: Row) -> bool:
-    """Whether something failed on this row."""
-    if row.kind is RowKind.CALL and row.call is not None:
-        return row.call.status in _FAILED
-    if row.kind is RowKind.ITERATION and row.iteration is not None:
-        return row.iteration.interrupted is not None
-    if row.kind is RowKind.NOTE and row.event is not None:
-        return isinstance(row.event.fact, e.ModelAttemptFailed | e.CallbackFailed)
-    return row.kind is RowKind.OUTCOME and row.loop.failure is not None
-
-
-def is_warning(row: Row) -> bool:
-    return row.kind is RowKind.WARNING
-
-
-def is_decision(row: Row) -> bool:
-    """Whether a person or a rule decided here, or is asked to."""
-    call = row.call
-    if row.kind is not RowKind.CALL or call is None:
-        return False
-    return call.status is CallStatus.WAITING or call.decided_by not in (None, "default")
-
-
-def is_agent(row: Row) -> bool:
-    return row.kind is RowKind.AGENT
-
-
-def is_iteration(row: Row) -> bool:
-    return row.kind is RowKind.ITERATION
 
 
 def holds(row: Row, needle: str) -> bool:
@@ -78,18 +46,18 @@ class Walk:
     def step(self, rows: int) -> None:
         """To the next row, or the one before, into sub-agents that are folded."""
         timeline = self._screen.timeline
-        self._go(timeline.selected_index + rows)
+        self.go_to(timeline.selected_index + rows)
 
-    def find(self, wanted: Callable[[Row], bool], direction: int, what: str) -> None:
-        """To the next row, or the one before, that is wanted; says so when there is none."""
-        rows = self._screen.timeline.timeline.rows
-        start = self._screen.timeline.selected_index + direction
-        for index in range(start, len(rows) if direction > 0 else -1, direction):
-            if wanted(rows[index]):
-                self._go(index)
-                return
-        where = "after" if direction > 0 else "before"
-        self._screen.notice(f"no {what} {where} this row", "muted")
+    def find(self, landmark: Landmark, direction: int) -> None:
+        """To the next row of a kind, or the one before; says so when there is none."""
+        timeline = self._screen.timeline
+        self._found(timeline.ways.find(landmark, timeline.selected_index + direction, direction), landmark, direction)
+
+    def _found(self, index: int | None, what: str, direction: int) -> None:
+        if index is None:
+            self._screen.notice(f"no {what} {'after' if direction > 0 else 'before'} this row", "muted")
+        else:
+            self.go_to(index)
 
     def search(self, wanted: Callable[[Row], bool], direction: int) -> None:
         """To the next match, or the one before, going round at the ends; says when it went round."""
@@ -102,7 +70,7 @@ class Walk:
             if index == here:
                 self._screen.notice("this row is the only match", "muted")
                 return
-            self._go(index)
+            self.go_to(index)
             if (index - here) * direction < 0:
                 end, other = ("end", "top") if direction > 0 else ("top", "end")
                 self._screen.notice(f"past the {end}: this match was found from the {other}", "muted")
@@ -115,27 +83,23 @@ class Walk:
         if row is None:
             return
         level = row.loop.level - (row.kind is RowKind.AGENT)
-
-        def wanted(other: Row) -> bool:
-            return other.loop.level <= level and other.kind in (RowKind.ITERATION, RowKind.OUTCOME)
-
-        self.find(wanted, direction, "iteration")
+        timeline = self._screen.timeline
+        self._found(timeline.ways.over(level, timeline.selected_index + direction, direction), "iteration", direction)
 
     def to_iteration(self, number: int) -> None:
         """To an iteration of the selected row's loop."""
         timeline = self._screen.timeline
         loop = timeline.selected.loop if timeline.selected is not None else None
-        for index, row in enumerate(timeline.timeline.rows):
-            iteration = row.iteration
-            if row.kind is RowKind.ITERATION and row.loop is loop and iteration and iteration.number == number:
-                self._go(index)
-                return
-        count = len(loop.iterations) if loop is not None else 0
+        index = None if loop is None else timeline.ways.iteration(loop, number)
+        if index is not None:
+            self.go_to(index)
+            return
+        count = loop.iteration_count if loop is not None else 0
         self._screen.notice(f"there is no iteration {number} here; the last is {count}")
 
     def to_edge(self, *, end: bool) -> None:
         """To the first or the last row."""
-        self._go(len(self._screen.timeline.timeline.rows) - 1 if end else 0)
+        self.go_to(len(self._screen.timeline.timeline.rows) - 1 if end else 0)
         self._screen.timeline.following = end and self._screen.steers
 
     def back(self) -> None:
@@ -146,7 +110,8 @@ class Walk:
         self._screen.timeline.select(self._places.pop())
         self._screen.show_selected()
 
-    def _go(self, index: int) -> None:
+    def go_to(self, index: int) -> None:
+        """To a row by its place, remembering where it came from; says so when there is none."""
         timeline = self._screen.timeline
         rows = timeline.timeline.rows
         if not rows:

@@ -20,8 +20,9 @@ from loopkit.events import Event
 from loopkit_tui.commands import Command, KeyReader, key_of
 from loopkit_tui.decisions import Decisions
 from loopkit_tui.describing import Surroundings, row_title
-from loopkit_tui.event_index import EventIndex
+from loopkit_tui.event_index import EventsOfRows
 from loopkit_tui.painting import shortened
+from loopkit_tui.reading_on import ReadingOn
 from loopkit_tui.screens.asking import ConfirmScreen
 from loopkit_tui.screens.run_commands import RUN_COMMANDS, decides
 from loopkit_tui.screens.trouble import TroubleScreen
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from loopkit.debugger.session import Session
     from loopkit.debugger.status import Status
     from loopkit_tui.app import LoopkitApp
+    from loopkit_tui.file_search import FileSearch
 
 BATCH_SECONDS = 0.03
 CLOCK_SECONDS = 0.25
@@ -61,11 +63,13 @@ class RunScreen(Screen[None]):
     status: Status
     decisions: Decisions
     walk: Walk
+    reading: ReadingOn
     timeline: TimelineView
     detail: DetailView
     pending: PendingView
     key_bar: KeyBar
     needle: str
+    file_search: FileSearch | None
 
     class Woken(Message):
         """The session has something new; several of them before a batch count as one."""
@@ -76,10 +80,12 @@ class RunScreen(Screen[None]):
         self.status = session.status()
         self.decisions = Decisions(self)
         self.walk = Walk(self)
+        self.reading = ReadingOn(self)
         self.needle = ""
+        self.file_search = None
         self.tab_before_count = 0
         self.keys_reader: KeyReader[RunScreen] = KeyReader(RUN_COMMANDS)
-        self._raw = EventIndex()
+        self._raw = EventsOfRows(session)
         self._awake = False
         self._ended = False
         self._notice_timer: Timer | None = None
@@ -117,6 +123,7 @@ class RunScreen(Screen[None]):
         self.take_in()
         if self.session.live:
             self.set_interval(CLOCK_SECONDS, self._tick)
+        self.reading.begin()
 
     def active_region(self) -> VirtualList:
         """The region that has the keyboard."""
@@ -217,7 +224,6 @@ class RunScreen(Screen[None]):
         """Looked up only where they are seen, so that a long recording opens without an index of them."""
         if self.detail.tab != RAW_TAB:
             return ()
-        self._raw.take_in(self.session.events)
         return self._raw.of(row)
 
     @property
@@ -236,7 +242,7 @@ class RunScreen(Screen[None]):
         row = self.timeline.selected
         rows = self.timeline.count()
         place = f" {self.timeline.cursor + 1} of {rows:,}" if rows else " nothing yet"
-        self._title("timeline", "timeline", [(place, "muted")])
+        self._title("timeline", "timeline", [*self.reading.spans(), (place, "muted")])
         tabs = [
             (f" {number}·{name}", "key" if number - 1 == self.detail.tab else "muted")
             for number, name in enumerate(TABS, 1)

@@ -6,11 +6,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
 from loopkit.debugger.display import json_text
+from loopkit.debugger.large import LargeTimeline
 from loopkit.debugger.nodes import Row, RowKind
+from loopkit.debugger.ways import Landmark
 from loopkit_tui.commands import Command
+from loopkit_tui.file_search import FileSearch
 from loopkit_tui.screens.asking import SearchScreen, StopScreen
 from loopkit_tui.screens.keys import KeysScreen
-from loopkit_tui.walking import holds, is_agent, is_decision, is_error, is_iteration, is_warning
+from loopkit_tui.walking import holds
 from loopkit_tui.widgets.virtual_list import VirtualList
 
 if TYPE_CHECKING:
@@ -139,8 +142,8 @@ def _toggle(screen: RunScreen) -> None:
         screen.timeline.toggle_fold()
 
 
-def _find(kind: Callable[[Row], bool], direction: int, what: str) -> _Do:
-    return lambda screen: screen.walk.find(kind, direction, what)
+def _find(landmark: Landmark, direction: int) -> _Do:
+    return lambda screen: screen.walk.find(landmark, direction)
 
 
 def _search(screen: RunScreen) -> None:
@@ -156,7 +159,13 @@ def _match(screen: RunScreen, direction: int) -> None:
     if not screen.needle:
         screen.notice("nothing was searched for yet: / searches", "muted")
         return
-    screen.walk.search(lambda row: holds(row, screen.needle), direction)
+    timeline = screen.session.timeline
+    if not isinstance(timeline, LargeTimeline):
+        screen.walk.search(lambda row: holds(row, screen.needle), direction)
+        return
+    if screen.file_search is None or screen.file_search.needle != screen.needle:
+        screen.file_search = FileSearch(screen, timeline, screen.needle)
+    screen.file_search.go(direction)
 
 
 def _tab(number: int) -> _Do:
@@ -244,23 +253,23 @@ RUN_COMMANDS: tuple[Command[RunScreen], ...] = (
     Command("row.up", "up a line", ("k", "up"), lambda s: s.active_region().move(-1), _MOVE),
     Command("page.down", "down a page", ("pagedown", "ctrl+f"), lambda s: s.active_region().page(1), _MOVE),
     Command("page.up", "up a page", ("pageup", "ctrl+b"), lambda s: s.active_region().page(-1), _MOVE),
-    Command("iteration.next", "to the next iteration of any agent", ("J",), _find(is_iteration, 1, "iteration"), _MOVE),
-    Command("iteration.previous", "to the one before", ("K",), _find(is_iteration, -1, "iteration"), _MOVE),
+    Command("iteration.next", "to the next iteration of any agent", ("J",), _find("iteration", 1), _MOVE),
+    Command("iteration.previous", "to the one before", ("K",), _find("iteration", -1), _MOVE),
     Command("row.go_to", "to the top; 12g goes to iteration 12", ("g", "home"), _go_to, _MOVE),
     Command("row.end", "to the end; a live run is followed from there", ("G", "end"), _go_to_end, _MOVE),
     Command("row.fold", "fold the sub-agent; from the detail back to the timeline", ("h", "left"), _fold, _MOVE),
     Command("row.unfold", "unfold it, or go to the detail", ("l", "right"), _unfold, _MOVE),
     Command("row.toggle", "fold or unfold", ("space", "enter"), _toggle, _MOVE),
     Command("row.return", "back to where you were before a jump", ("ctrl+o",), lambda s: s.walk.back(), _MOVE),
-    Command("error.next", "to the next error", ("]e",), _find(is_error, 1, "error"), _FIND, "error"),
-    Command("error.previous", "to the error before", ("[e",), _find(is_error, -1, "error"), _FIND, "error"),
-    Command("warning.next", "to the next warning", ("]w",), _find(is_warning, 1, "warning"), _FIND, "warning"),
-    Command("warning.previous", "to the warning before", ("[w",), _find(is_warning, -1, "warning"), _FIND, "warning"),
-    Command("decision.next", "to the next decision", ("]d",), _find(is_decision, 1, "decision"), _FIND, "decision"),
-    Command("decision.previous", "to the decision before", ("[d",), _find(is_decision, -1, "decision"),
+    Command("error.next", "to the next error", ("]e",), _find("error", 1), _FIND, "error"),
+    Command("error.previous", "to the error before", ("[e",), _find("error", -1), _FIND, "error"),
+    Command("warning.next", "to the next warning", ("]w",), _find("warning", 1), _FIND, "warning"),
+    Command("warning.previous", "to the warning before", ("[w",), _find("warning", -1), _FIND, "warning"),
+    Command("decision.next", "to the next decision", ("]d",), _find("decision", 1), _FIND, "decision"),
+    Command("decision.previous", "to the decision before", ("[d",), _find("decision", -1),
             _FIND, "decision"),
-    Command("agent.next", "to the next sub-agent", ("]a",), _find(is_agent, 1, "sub-agent"), _FIND, "agent"),
-    Command("agent.previous", "to the sub-agent before", ("[a",), _find(is_agent, -1, "sub-agent"), _FIND, "agent"),
+    Command("agent.next", "to the next sub-agent", ("]a",), _find("sub-agent", 1), _FIND, "agent"),
+    Command("agent.previous", "to the sub-agent before", ("[a",), _find("sub-agent", -1), _FIND, "agent"),
     Command("search.start", "search in everything", ("/",), _search, _FIND, "search"),
     Command("search.next", "to the next match", ("]/",), lambda s: _match(s, 1), _FIND, "match"),
     Command("search.previous", "to the match before", ("[/",), lambda s: _match(s, -1), _FIND, "match"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from loopkit.debugger.nodes import Row
+from loopkit.debugger.ways import same_row
 from loopkit.events import Event
 from loopkit_tui.describing import Surroundings, describe
 from loopkit_tui.requests import describe_raw, describe_request
@@ -32,7 +33,7 @@ class DetailView(DocumentView):
 
     def show_row(self, row: Row | None, events: Sequence[Event], around: Surroundings) -> None:
         """Draw a row, from its top when it is another one than before."""
-        same = row is self._row
+        same = same_row(row, self._row)
         if not same:
             self._chosen = {}
         self._row, self._events, self._around = row, events, around

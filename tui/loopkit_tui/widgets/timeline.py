@@ -9,6 +9,7 @@ from rich.cells import cell_len
 from loopkit.debugger.nodes import LoopNode, Row, RowKind
 from loopkit.debugger.rows import RowText, row_text
 from loopkit.debugger.timeline import Timeline
+from loopkit.debugger.ways import ways_of
 from loopkit_tui.painting import Span, cut, fit
 from loopkit_tui.widgets.virtual_list import VirtualList
 
@@ -25,6 +26,7 @@ class TimelineView(VirtualList):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.timeline = Timeline()
+        self.ways = ways_of(self.timeline)
         self.following = False
         self._folded: set[str] = set()
         self._open_rows: list[int] | None = None
@@ -34,6 +36,7 @@ class TimelineView(VirtualList):
     def show(self, timeline: Timeline) -> None:
         """Draw another run from its first row."""
         self.timeline = timeline
+        self.ways = ways_of(timeline)
         self._folded.clear()
         self._open_rows = None
         self.update_size()
@@ -79,6 +82,8 @@ class TimelineView(VirtualList):
             self._remember()
             return
         self._selected_index = self._index_of(row)
+        # one that is read from the file was made anew if anything has changed
+        self._selected = self.timeline.rows[self._selected_index]
         position = self._position(self._selected_index)
         if position != self.cursor:
             shift = position - self.cursor
@@ -114,10 +119,7 @@ class TimelineView(VirtualList):
         (self._folded.add if folded else self._folded.discard)(loop.path)
         self._lay_out()
         self.update_size()
-        line = next(
-            (index for index, row in enumerate(self.timeline.rows) if row.kind is RowKind.AGENT and row.loop is loop),
-            self._selected_index,
-        )
+        line = next((line for line, _ in self.ways.agents({loop.path})), self._selected_index)
         if folded:
             self._select_index(line)
             self.move_to(self.cursor)
@@ -128,22 +130,14 @@ class TimelineView(VirtualList):
         if not self._folded:
             self._open_rows = None
             return
-        hidden: dict[str, bool] = {}
-        self._open_rows = [index for index, row in enumerate(self.timeline.rows) if not self._is_hidden(row, hidden)]
-
-    def _is_hidden(self, row: Row, hidden: dict[str, bool]) -> bool:
-        if row.kind is RowKind.AGENT:
-            parent = row.loop.parent
-            return parent is not None and self._loop_hidden(parent.loop, hidden)
-        return self._loop_hidden(row.loop, hidden)
-
-    def _loop_hidden(self, loop: LoopNode, hidden: dict[str, bool]) -> bool:
-        known = hidden.get(loop.path)
-        if known is None:
-            parent = loop.parent
-            known = loop.path in self._folded or (parent is not None and self._loop_hidden(parent.loop, hidden))
-            hidden[loop.path] = known
-        return known
+        rows: list[int] = []
+        start = 0
+        for line, end in self.ways.agents(self._folded):
+            if line >= start:
+                rows.extend(range(start, line + 1))
+                start = end
+        rows.extend(range(start, len(self.timeline.rows)))
+        self._open_rows = rows
 
     # ── places ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -155,13 +149,7 @@ class TimelineView(VirtualList):
         self._selected = self.timeline.rows[self._selected_index]
 
     def _index_of(self, row: Row) -> int:
-        """Rows only ever move down, so the search starts where the selected one stood."""
-        rows = self.timeline.rows
-        start = self._selected_index if row is self._selected else 0
-        for index in range(start, len(rows)):
-            if rows[index] is row:
-                return index
-        return min(start, max(0, len(rows) - 1))
+        return self.ways.place_of(row, self._selected_index if row is self._selected else 0)
 
     def _position(self, index: int) -> int:
         if self._open_rows is None:

@@ -1,0 +1,178 @@
+"""Ways through the rows of a run that every interface offers, held in memory or not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Literal, TypeAlias
+
+from loopkit import events as e
+from loopkit.debugger.large import LargeTimeline
+from loopkit.debugger.nodes import CallStatus, LoopNode, Row, RowKind
+from loopkit.debugger.outline import DECIDED, FAILED
+from loopkit.debugger.timeline import Timeline
+
+Landmark: TypeAlias = Literal["error", "warning", "decision", "sub-agent", "iteration"]
+
+_FAILED = (CallStatus.ERROR, CallStatus.REFUSED, CallStatus.ABANDONED)
+
+
+def is_error(row: Row) -> bool:
+    """Whether something failed on this row."""
+    if row.kind is RowKind.CALL and row.call is not None:
+        return row.call.status in _FAILED
+    if row.kind is RowKind.ITERATION and row.iteration is not None:
+        return row.iteration.interrupted is not None
+    if row.kind is RowKind.NOTE and row.event is not None:
+        return isinstance(row.event.fact, e.ModelAttemptFailed | e.CallbackFailed)
+    return row.kind is RowKind.OUTCOME and row.loop.failure is not None
+
+
+def is_decision(row: Row) -> bool:
+    """Whether a person or a rule decided here, or is asked to."""
+    call = row.call
+    if row.kind is not RowKind.CALL or call is None:
+        return False
+    return call.status is CallStatus.WAITING or call.decided_by not in (None, "default")
+
+
+def same_row(one: Row | None, other: Row | None) -> bool:
+    """Whether two rows stand for the same thing, also when one was made anew."""
+    if one is None or other is None or one is other:
+        return one is other
+    call = None if one.call is None else one.call.id
+    other_call = None if other.call is None else other.call.id
+    return (one.seq, one.kind, call) == (other.seq, other.kind, other_call)
+
+
+_OF_KIND: dict[Landmark, RowKind] = {
+    "warning": RowKind.WARNING,
+    "sub-agent": RowKind.AGENT,
+    "iteration": RowKind.ITERATION,
+}
+_OF_ROW: dict[Landmark, Callable[[Row], bool]] = {"error": is_error, "decision": is_decision}
+_OF_MARKS: dict[Landmark, int] = {"error": FAILED, "decision": DECIDED}
+
+
+class Ways:
+    """Ways through the rows of a timeline; places count from 0 in display order."""
+
+    def __init__(self, timeline: Timeline) -> None:
+        self._timeline = timeline
+
+    def place_of(self, row: Row, start: int = 0) -> int:
+        """Return where a row is shown.
+
+        Args:
+            start: rows only ever move down, so the search may start where it was.
+        """
+        rows = self._timeline.rows
+        found = next((place for place in range(start, len(rows)) if rows[place] is row), None)
+        return min(start, max(0, len(rows) - 1)) if found is None else found
+
+    def find(self, landmark: Landmark, start: int, direction: int) -> int | None:
+        """Return the place of the next row of a kind from `start` on, or backwards; None when there is none.
+
+        Args:
+            direction: 1 or -1.
+        """
+        kind = _OF_KIND.get(landmark)
+        wanted = _OF_ROW[landmark] if kind is None else lambda row: row.kind is kind
+        rows = self._timeline.rows
+        return next((place for place in self._places(start, direction) if wanted(rows[place])), None)
+
+    def over(self, level: int, start: int, direction: int) -> int | None:
+        """Return the place of the next iteration, or end, of a loop at most `level` levels below the root."""
+        for place in self._places(start, direction):
+            kind, of = self._at(place)
+            if of <= level and kind in (RowKind.ITERATION, RowKind.OUTCOME):
+                return place
+        return None
+
+    def iteration(self, loop: LoopNode, number: int) -> int | None:
+        """Return the place of a loop's iteration."""
+        for place, row in enumerate(self._timeline.rows):
+            iteration = row.iteration
+            if (
+                row.kind is RowKind.ITERATION
+                and row.loop.path == loop.path
+                and iteration
+                and iteration.number == number
+            ):
+                return place
+        return None
+
+    def agents(self, paths: Collection[str]) -> list[tuple[int, int]]:
+        """Return for some sub-agents the place of their line, and the place behind all their rows."""
+        lines = [
+            place
+            for place, row in enumerate(self._timeline.rows)
+            if row.kind is RowKind.AGENT and row.loop.path in paths
+        ]
+        return [(line, self._end_of_agent(line)) for line in lines]
+
+    def _end_of_agent(self, line: int) -> int:
+        _, level = self._at(line)
+        rest = range(line + 1, len(self._timeline.rows))
+        return next((place for place in rest if self._is_outside(place, level)), len(self._timeline.rows))
+
+    def _is_outside(self, place: int, level: int) -> bool:
+        kind, of = self._at(place)
+        return of < level or (of == level and kind is RowKind.AGENT)
+
+    def _at(self, place: int) -> tuple[RowKind, int]:
+        """What a row shows, and the level of its loop."""
+        row = self._timeline.rows[place]
+        return row.kind, row.loop.level
+
+    def _places(self, start: int, direction: int) -> range:
+        return range(max(0, start), len(self._timeline.rows)) if direction > 0 else range(start, -1, -1)
+
+
+class LargeWays(Ways):
+    """The same by the outline, which reads nothing."""
+
+    def __init__(self, timeline: LargeTimeline) -> None:
+        super().__init__(timeline)
+        self._large = timeline
+
+    def place_of(self, row: Row, start: int = 0) -> int:
+        number = self._large.number_of(row)
+        if number is None:
+            return min(start, max(0, len(self._large.rows) - 1))
+        return self._large.outline.place_of_row(number)
+
+    def find(self, landmark: Landmark, start: int, direction: int) -> int | None:
+        outline = self._large.outline
+        order, marks = outline.order, outline.row_marks
+        kind, mark = _OF_KIND.get(landmark), _OF_MARKS.get(landmark, 0)
+        for place in self._places(start, direction):
+            row = order[place]
+            if marks[row] & mark or outline.kind_of(row) is kind:
+                return place
+        return None
+
+    def iteration(self, loop: LoopNode, number: int) -> int | None:
+        outline = self._large.outline
+        own = self._large.loop_number(loop)
+        group = None if own is None else outline.group_at(own, number)
+        return None if group is None else outline.place_of_event(outline.group_first[group])
+
+    def agents(self, paths: Collection[str]) -> list[tuple[int, int]]:
+        outline = self._large.outline
+        lines = []
+        for loop, start in enumerate(outline.loop_start):
+            rows = outline.rows_of_event(start)
+            if rows and outline.kind_of(rows[0]) is RowKind.AGENT and self._large.loop(loop).path in paths:
+                lines.append(outline.place_of_row(rows[0]))
+        return [(line, self._end_of_agent(line)) for line in sorted(lines)]
+
+    def _at(self, place: int) -> tuple[RowKind, int]:
+        outline = self._large.outline
+        row = outline.order[place]
+        loop = outline.group_loop[outline.event_group[outline.row_event[row]]]
+        return outline.kind_of(row), outline.loop_level[loop]
+
+
+def ways_of(timeline: Timeline) -> Ways:
+    """Return the ways through a timeline's rows."""
+    return LargeWays(timeline) if isinstance(timeline, LargeTimeline) else Ways(timeline)

@@ -80,8 +80,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _data(outcome: HeadlessOutcome) -> dict[str, Any]:
-    from loopkit.debugger.report import reason_name, reported_tokens
+    from loopkit.debugger.report import reason_name
     from loopkit.debugger.rows import reason_text
+    from loopkit.debugger.totals import reported_tokens
 
     result, error = outcome.result, outcome.error
     reason = result.termination_reason if result is not None else None

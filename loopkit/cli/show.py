@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
+import json
+import sys
 from typing import TYPE_CHECKING
 
 from loopkit.cli.output import print_json, print_toned, warn
@@ -10,6 +13,8 @@ from loopkit.errors import UserError
 
 if TYPE_CHECKING:
     from loopkit.debugger.recorded import OpenedRun
+
+_LOOK_SECONDS = 0.2
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,6 +24,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     part = parser.add_mutually_exclusive_group()
     part.add_argument("--iteration", type=int, metavar="N", help="one iteration in full, counted from 1")
     part.add_argument("--events", action="store_true", help="the events themselves, one a line")
+    part.add_argument("--at", type=int, metavar="N", help="one event in full, by its number")
+    part.add_argument("--search", metavar="TEXT", help="the events that hold words, wherever they stand in them")
+    part.add_argument("--follow", action="store_true", help="the events, and those to come until the run ends")
+    parser.add_argument("--regex", action="store_true", help="what is searched for is a regular expression")
+    parser.add_argument("--case", action="store_true", help="upper and lower case are not the same in a search")
     parser.add_argument(
         "--loop", metavar="PATH", default="root", help="whose iteration: path of a sub-agent (default: root)"
     )
@@ -26,9 +36,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print what was asked for."""
-    from loopkit.debugger.recorded import open_recording
+    from loopkit.debugger.recorded import LargeRun, open_recording, open_to_look
 
-    with open_recording(options.file) as recorded:
+    if options.search is not None:
+        return _search(options)
+    if options.at is not None or options.follow:
+        return _show_stream(options)
+    # the JSON object holds the whole run
+    with (open_recording if options.json else open_to_look)(options.file) as recorded:
+        if isinstance(recorded, LargeRun):
+            if options.events:
+                return _show_stream(options)
+            recorded.read_all()
         for notice in recorded.notices:
             warn(notice)
         if options.events:
@@ -57,15 +76,15 @@ def _show_events(recorded: OpenedRun, *, as_json: bool) -> None:
 def _show_iteration(recorded: OpenedRun, options: argparse.Namespace) -> None:
     from loopkit.debugger.report import iteration_data, iteration_report
 
-    loop = recorded.timeline.loops.get(options.loop)
+    loop = recorded.loop(options.loop)
     if loop is None:
         known = ", ".join(list(recorded.timeline.loops)[:20])
         raise UserError(f"there is no loop {options.loop!r} in {options.file}; there are {known or 'none'}")
-    if not 1 <= options.iteration <= len(loop.iterations):
-        number = len(loop.iterations)
+    iteration = recorded.iteration(loop, options.iteration)
+    if iteration is None:
+        number = loop.iteration_count
         held = f"the iterations 1 to {number}" if number > 1 else "iteration 1 only" if number else "no iteration"
         raise UserError(f"{options.loop} of {options.file} has {held}")
-    iteration = loop.iterations[options.iteration - 1]
     if options.json:
         print_json(iteration_data(iteration))
         return
@@ -79,6 +98,43 @@ def _show_timeline(recorded: OpenedRun) -> None:
     print_toned([(heading(recorded.timeline, _run_id(recorded), recorded.source_format), "plain")])
     print_toned(toned_report(recorded.timeline))
     print_toned([(totals_text(recorded.timeline, recorded.source_format), "plain")])
+
+
+def _show_stream(options: argparse.Namespace) -> int:
+    """Print events as they are read; what is to come is waited for only when it is followed."""
+    from time import sleep
+
+    from loopkit.debugger.report import event_data, event_line
+    from loopkit.debugger.watching import event_numbered, follow_events, stream_events
+
+    if options.at is not None:
+        print_json(event_data(event_numbered(options.file, options.at)))
+        return 0
+    for item in follow_events(options.file) if options.follow else stream_events(options.file):
+        if item is None:
+            sys.stdout.flush()
+            sleep(_LOOK_SECONDS)
+        elif isinstance(item, str):
+            warn(item)
+        else:
+            print(json.dumps(event_data(item)) if options.json else event_line(item))
+    return 0
+
+
+def _search(options: argparse.Namespace) -> int:
+    """Print what is found as soon as it is found; 1 when nothing is."""
+    from loopkit.debugger.display import one_line
+    from loopkit.debugger.searching import find_in
+
+    code = 1
+    for hit in find_in(options.file, options.search, regex=options.regex, any_case=options.case is False):
+        code = 0
+        if options.json:
+            print(json.dumps(dataclasses.asdict(hit)))
+            continue
+        words = one_line(hit.before + hit.found + hit.after)
+        print(f"{hit.seq:>6} {one_line(hit.loop)} {hit.iteration}  {one_line(hit.type)}.{one_line(hit.field)}: {words}")
+    return code
 
 
 def _run_id(recorded: OpenedRun) -> str | None:

@@ -11,8 +11,9 @@ from loopkit.debugger.costs import iteration_cost
 from loopkit.debugger.display import arguments_line, one_line, visible
 from loopkit.debugger.nodes import IterationNode, LoopNode
 from loopkit.debugger.recorded import OpenedRun
-from loopkit.debugger.report import outcome_name, reported_tokens, totals, totals_text
+from loopkit.debugger.report import outcome_name, totals_text
 from loopkit.debugger.rows import Tone, count_text, outcome_text, seconds_text, tokens_text
+from loopkit.debugger.totals import reported_tokens, totals
 
 MOST_LINES = 24
 FEW_LINES = 6

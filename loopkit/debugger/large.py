@@ -16,6 +16,7 @@ from typing import Self, overload
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from loopkit import events as e
+from loopkit.debugger.costs import answer_cost
 from loopkit.debugger.nodes import LoopNode, Row, RowKind
 from loopkit.debugger.outline import NONE, TYPECODES, VERSION, Outline
 from loopkit.debugger.outline_build import OutlineBuilder, ReplacedError
@@ -334,6 +335,39 @@ class LargeTimeline(Timeline):
     @property
     def depth(self) -> int:
         return max(self.outline.loop_level, default=0)
+
+    @property
+    def iteration_count(self) -> int:
+        """Iterations of the whole tree."""
+        return sum(self.outline.loop_iterations)
+
+    @property
+    def call_count(self) -> int:
+        """Calls of the whole tree."""
+        return sum(self.outline.loop_calls)
+
+    @property
+    def cost(self) -> float | None:
+        """What all answers cost, in US dollars, or None when any part of it is unknown."""
+        outline, dollars, priced = self.outline, 0.0, False
+        for group, answer in enumerate(outline.group_answer):
+            if not answer:
+                continue
+            model = outline.name(outline.group_model[group])
+            cost = answer_cost(
+                outline.answer_tokens(group), model or outline.name(outline.loop_model[outline.group_loop[group]])
+            )
+            if cost is None:
+                return None
+            dollars, priced = dollars + cost, True
+        return dollars if priced else None
+
+    def find_loop(self, path: str) -> LoopNode | None:
+        """Return the loop with a path, the newest if there were several."""
+        loops = range(len(self.outline.loop_start) - 1, -1, -1)
+        return next(
+            (self.loop(number) for number in loops if self.event(self.outline.loop_start[number]).loop == path), None
+        )
 
     @property
     def agents(self) -> int:

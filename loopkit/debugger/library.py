@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from loopkit.debugger.recorded import OpenedRun, open_recording
-from loopkit.debugger.report import outcome_name, run_model, totals
+from loopkit.debugger.report import outcome_name, run_model
 from loopkit.debugger.rows import outcome_text
+from loopkit.debugger.totals import totals
 from loopkit.errors import ImportFormatError, UserError
 from loopkit.recording.header import SNIFFED_BYTES, looks_like_recording
 

@@ -198,10 +198,15 @@ class IterationNode:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """A loop in figures."""
+    """A loop in figures.
+
+    Args:
+        model: the first that answered, if its provider said so.
+    """
 
     iterations: int
     calls: int
+    model: str | None = None
 
 
 @dataclass(slots=True, eq=False)

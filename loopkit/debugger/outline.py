@@ -262,6 +262,11 @@ class Outline:
             return None
         return Usage(*self.group_usage[group * PRICED_FIELDS : (group + 1) * PRICED_FIELDS])
 
+    def first_model(self, loop: int) -> str | None:
+        """Return the first model that answered a loop by name."""
+        answered = (self.name(self.group_model[group]) for group in self.groups_of(loop))
+        return next((model for model in answered if model is not None), None)
+
     def name(self, number: int) -> str | None:
         """Return a text that a column refers to; None for none."""
         return self.names[number] if number < len(self.names) else None

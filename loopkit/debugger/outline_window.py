@@ -165,7 +165,8 @@ class OutlineWindow(Timeline):
         """Give a loop that was just begun what its later events make of it."""
         outline = self._outline
         self._nodes[loop] = node
-        node.counted = Counted(outline.loop_iterations[loop], outline.loop_calls[loop])
+        model = None if node.started.model else outline.first_model(loop)
+        node.counted = Counted(outline.loop_iterations[loop], outline.loop_calls[loop], model)
         node.usage, node.subtree_usage = outline.loop_tokens(loop)
         end = outline.loop_end[loop]
         if end == NONE:

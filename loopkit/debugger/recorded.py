@@ -11,7 +11,9 @@ from typing import Self
 from loopkit.core.loop import apply_to
 from loopkit.core.state import LoopState
 from loopkit.debugger.large import LARGE_BYTES, LargeTimeline
+from loopkit.debugger.nodes import IterationNode, LoopNode
 from loopkit.debugger.timeline import Timeline
+from loopkit.debugger.ways import ways_of
 from loopkit.errors import ImportFormatError, RecordingError
 from loopkit.events import Event
 from loopkit.importers.detect import read_session
@@ -60,6 +62,14 @@ class OpenedRun:
         timeline = Timeline(self.events)
         timeline.close()
         return timeline
+
+    def loop(self, path: str) -> LoopNode | None:
+        """Return a loop by its path."""
+        return self.timeline.loops.get(path)
+
+    def iteration(self, loop: LoopNode, number: int) -> IterationNode | None:
+        """Return an iteration of a loop by its place among them, from 1."""
+        return loop.iterations[number - 1] if 1 <= number <= len(loop.iterations) else None
 
     def state_at(self, seq: int) -> dict[str, LoopState]:
         """Return the state of every loop after event `seq` (1-based), by path.
@@ -149,9 +159,30 @@ class LargeRun(OpenedRun):
         super().__init__(large.path, large.header, large.events, notices=notices)
         self.large = large
 
+    def read_all(self) -> None:
+        """Read what is not read yet, without keeping more of it than its outline.
+
+        Raises:
+            RecordingError: the file can't be read any more.
+        """
+        try:
+            while not self.large.complete:
+                self.large.advance()
+        except OSError as error:
+            raise RecordingError(f"{self.path}: can't be read ({error.strerror or error})") from None
+        self.notices += self.large.take_damage()
+        self.damaged = self.notices[0] if self.large.outline.damage else None
+
     @property
     def timeline(self) -> Timeline:
         return self.large
+
+    def loop(self, path: str) -> LoopNode | None:
+        return self.large.find_loop(path)
+
+    def iteration(self, loop: LoopNode, number: int) -> IterationNode | None:
+        place = ways_of(self.large).iteration(loop, number)
+        return None if place is None else self.large.rows[place].iteration
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
-from loopkit.debugger.costs import cost_of_loops
 from loopkit.debugger.display import arguments_line, json_text, one_line, visible
+from loopkit.debugger.large import LargeTimeline
 from loopkit.debugger.nodes import CallNode, IterationNode, LoopNode
 from loopkit.debugger.pictures import picture_data, picture_words
 from loopkit.debugger.rows import (
@@ -29,9 +29,9 @@ from loopkit.debugger.rows import (
     tool_attempt_text,
 )
 from loopkit.debugger.timeline import Timeline
+from loopkit.debugger.totals import OWN_FORMAT, Totals, reported_tokens, totals
 from loopkit.encoding import encode, encode_tagged
 from loopkit.events import Event, ToolProgressed, Unrecognised
-from loopkit.messages import Usage
 from loopkit.outcomes import (
     Approve,
     Cancelled,
@@ -47,7 +47,6 @@ from loopkit.outcomes import (
     UnknownTool,
 )
 
-OWN_FORMAT = "loopkit"
 _OUTCOMES: dict[type, str] = {
     Complete: "complete",
     StopCondition: "stop_condition",
@@ -60,58 +59,7 @@ _OUTCOMES: dict[type, str] = {
 _DECISIONS: dict[type, str] = {Approve: "approved", Deny: "denied", Modify: "edited", Respond: "answered"}
 _LABEL_CELLS = (12, 28)
 _MEASURE_CELLS = 17
-
-
-@dataclass(frozen=True, slots=True)
-class Totals:
-    """A run in figures; None where the recording does not say.
-
-    Args:
-        iterations, tool_calls: of the whole tree; of a foreign session those of its root agent.
-        depth: levels of agents below the root.
-        runs: sub-agents, on all levels.
-        cost: in US dollars, of the whole tree; None when a price is unknown.
-        seconds: from the first event to the last.
-    """
-
-    iterations: int
-    tool_calls: int
-    depth: int
-    runs: int
-    warnings: int
-    errors: int
-    denied: int
-    edited: int
-    input_tokens: int | None
-    output_tokens: int | None
-    cost: float | None
-    seconds: float | None
-
-
-def totals(timeline: Timeline, source_format: str = OWN_FORMAT) -> Totals:
-    """Count a run (DESIGN §6).
-
-    Args:
-        source_format: `loopkit`, or the name of the foreign format that the run was read from.
-    """
-    loops = list(timeline.loops.values())
-    counted = loops if source_format == OWN_FORMAT else loops[:1]
-    input_tokens, output_tokens = reported_tokens(timeline.usage)
-    started = loops[0].started_at if loops else None
-    return Totals(
-        iterations=sum(len(loop.iterations) for loop in counted),
-        tool_calls=sum(len(iteration.calls) for loop in counted for iteration in loop.iterations),
-        depth=timeline.depth,
-        runs=max(0, len(loops) - 1),
-        warnings=timeline.warnings,
-        errors=timeline.errors,
-        denied=timeline.denied,
-        edited=timeline.edited,
-        input_tokens=input_tokens,
-        output_tokens=output_tokens,
-        cost=cost_of_loops(loops).total,
-        seconds=None if started is None or (not timeline.t and source_format != OWN_FORMAT) else timeline.t - started,
-    )
+_SAMPLED_ROWS = 200
 
 
 def outcome_name(loop: LoopNode | None) -> str:
@@ -156,14 +104,8 @@ def run_report(timeline: Timeline, run_id: str | None = None, source_format: str
 def run_model(loop: LoopNode | None) -> str | None:
     if loop is None:
         return None
-    return loop.started.model or next((item.model for item in loop.iterations if item.model), None)
-
-
-def reported_tokens(usage: Usage | None) -> tuple[int | None, int | None]:
-    """Return tokens in and out; None twice when no answer reported any."""
-    if usage is None or (usage.unreported and not usage.input_tokens and not usage.output_tokens):
-        return None, None
-    return usage.input_tokens, usage.output_tokens
+    answered = (item.model for item in loop.iterations) if loop.counted is None else (loop.counted.model,)
+    return loop.started.model or next((model for model in answered if model), None)
 
 
 def iteration_data(iteration: IterationNode) -> dict[str, Any]:
@@ -242,10 +184,13 @@ def text_report(timeline: Timeline) -> Iterator[str]:
 
 def toned_report(timeline: Timeline) -> Iterator[tuple[str, Tone]]:
     """As `text_report`, with what a colour may add to each line."""
-    rows = [row_text(row) for row in timeline.rows]
     least, most = _LABEL_CELLS
-    widest = max((2 * words.level + width(words.label) for words in rows), default=0)
-    for words in rows:
+    # of a large recording the first rows say how wide the labels are
+    looked_at = _SAMPLED_ROWS if isinstance(timeline, LargeTimeline) else None
+    sample = [row_text(row) for row in timeline.rows[:looked_at]]
+    widest = max((2 * words.level + width(words.label) for words in sample), default=0)
+    rest = (row_text(timeline.rows[place]) for place in range(len(sample), len(timeline.rows)))
+    for words in chain(sample, rest):
         yield text_line(words, min(most, max(least, widest))), words.tone
 
 

@@ -14,11 +14,11 @@ from loopkit.debugger.report import (
     reason_name,
     run_report,
     text_report,
-    totals,
     totals_text,
     width,
 )
 from loopkit.debugger.timeline import Timeline
+from loopkit.debugger.totals import totals
 from loopkit.events import Event, LoopStarted, Unrecognised
 from loopkit.messages import Message
 from loopkit.outcomes import MaxIterations, StopCondition

@@ -14,7 +14,8 @@ from loopkit import events as e
 from loopkit.debugger.fleet import Fleet
 from loopkit.debugger.library import recordings_in
 from loopkit.debugger.recorded import open_recording
-from loopkit.debugger.report import outcome_name, totals
+from loopkit.debugger.report import outcome_name
+from loopkit.debugger.totals import totals
 from loopkit.errors import UserError
 from loopkit.messages import Message, ToolCall, Usage
 from loopkit.outcomes import Approve, Complete

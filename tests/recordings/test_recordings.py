@@ -12,10 +12,11 @@ from loopkit.agent import Agent
 from loopkit.debugger.library import bundled_recordings
 from loopkit.debugger.nodes import LoopNode
 from loopkit.debugger.recorded import open_recording
-from loopkit.debugger.report import outcome_name, totals
+from loopkit.debugger.report import outcome_name
 from loopkit.debugger.runs import check_file, replay_file
 from loopkit.debugger.targets import load_agent
 from loopkit.debugger.timeline import Timeline
+from loopkit.debugger.totals import totals
 
 ROOT = Path(__file__).resolve().parents[2]
 # runs of one's own land here too, under names that start with a date

@@ -122,6 +122,8 @@ def _show_stream(options: argparse.Namespace) -> int:
 
 def _search(options: argparse.Namespace) -> int:
     """Print what is found as soon as it is found; 1 when nothing is."""
+    import dataclasses
+
     from loopkit.debugger.display import one_line
     from loopkit.debugger.searching import find_in
 

@@ -7,12 +7,14 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import anyio
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from loopkit import events as e
+from loopkit.debugger import large as large_module
 from loopkit.debugger.large import LargeTimeline
 from loopkit.debugger.nodes import Row, RowKind
 from loopkit.debugger.outline_steps import STEPS
@@ -111,7 +113,11 @@ def test_a_growing_file_shows_at_any_moment_what_its_whole_lines_say(
         data = path.read_bytes()
         header = data.index(b"\n") + 1
         growing.write_bytes(data[:header])
-        with LargeTimeline(growing, follow=True) as large:
+        # nobody holds its lock, so somebody has to seem to
+        with (
+            patch.object(large_module, "owner_of", return_value="somebody"),
+            LargeTimeline(growing, follow=True) as large,
+        ):
             for cut in [*sorted(cuts), 1.0]:
                 growing.write_bytes(data[: header + int((len(data) - header) * cut)])
                 large.advance()

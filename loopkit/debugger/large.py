@@ -288,7 +288,7 @@ class LargeTimeline(Timeline):
         fact = self.event(place).fact
         position = getattr(fact, "call", "").rpartition(".")[2]
         if position.isdecimal() and 1 <= int(position) <= outline.group_calls[group]:
-            return outline.place_of_row(outline.group_call_row[group] + int(position) - 1)
+            return outline.place_of_row(outline.call_row(group, int(position)))
         return outline.place_of_event(outline.group_first[group] if isinstance(fact, e.ModelReplied) else place)
 
     def search(self, text: str, row: Row | None) -> BackgroundSearch:

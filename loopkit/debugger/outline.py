@@ -285,6 +285,22 @@ class Outline:
         """Return what a row shows."""
         return KINDS[self.row_kind[row]]
 
+    def call_row(self, group: int, position: int) -> int:
+        """Return the row of a call; those that an edited answer adds stand apart from the others."""
+        first = self.group_call_row[group]
+        row = cast("int", first + position - 1)
+        if row < len(self.row_event) and self.row_event[row] == self.row_event[first] and self._is_call(row):
+            return row
+        rows = self.call_rows(group)
+        return rows[position - 1] if position <= len(rows) else cast("int", first)
+
+    def call_rows(self, group: int) -> list[int]:
+        """Return the rows of a group's calls, by their position."""
+        return [row for event in self.events_of(group) for row in self.rows_of_event(event) if self._is_call(row)]
+
+    def _is_call(self, row: int) -> bool:
+        return self.kind_of(row) is RowKind.CALL
+
     def rows_of_event(self, event: int) -> list[int]:
         """Return the rows that an event made, in their order."""
         place = _last_up_to(self.row_event, event)

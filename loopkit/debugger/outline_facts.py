@@ -106,12 +106,19 @@ def _reply(line: bytes, start: int) -> Reply:
 
 def _decoded_reply(line: bytes) -> Reply:
     data = object_of(line)
-    parts = data["message"]["parts"]
     return Reply(
-        [_text(part["name"]) for part in parts if part["type"] == "ToolCall"],
+        _tools(data),
         _figures(data.get("usage")),
         _maybe_text(data.get("model")),
     )
+
+
+def _tools(data: dict[str, Any]) -> list[str]:
+    return [_text(part["name"]) for part in data["message"]["parts"] if part["type"] == "ToolCall"]
+
+
+def _edited_answer(line: bytes, start: int) -> list[str]:  # noqa: ARG001  # all readers are called alike
+    return _tools(object_of(line))
 
 
 def _figures(usage: dict[str, int] | None) -> tuple[int, ...]:
@@ -132,8 +139,11 @@ def _decided(line: bytes, start: int) -> Decision:
 
 
 def _returned(line: bytes, start: int) -> End:
-    # within a text the quotes would be escaped
-    return End(call_of(line, start), "failed" if b'"is_error":true' in line else "")
+    # within a text the quotes would be escaped; data that a tool returned may hold anything
+    failed = b'"is_error":true' in line
+    if failed and b'"json":' in line:
+        failed = object_of(line).get("is_error") is True
+    return End(call_of(line, start), "failed" if failed else "")
 
 
 def _skipped(line: bytes, start: int) -> End:  # noqa: ARG001  # all readers are called alike
@@ -163,6 +173,8 @@ READERS: dict[str, Callable[[bytes, int], Any]] = {
     "ToolSkipped": _skipped,
     "ToolFailed": _ended_badly,
     "ToolAbandoned": _ended_badly,
+    "AnswerEdited": _edited_answer,
+    "ResultEdited": call_of,
     "ResultProcessed": _processed,
     "ResultsMasked": _masked,
     "DecisionRequested": call_of,

@@ -81,10 +81,8 @@ class OutlineRows:
             row = outline.order[place]
             # the row that is put just now stands nowhere yet
             group = outline.event_group[outline.row_event[row]]
-            if KINDS[outline.row_kind[row]] is RowKind.CALL:
-                position = 1 + row - outline.group_call_row[group]
-                if owner == (group, position):
-                    return place + 1
+            if isinstance(owner, tuple) and owner[0] == group and outline.call_row(*owner) == row:
+                return place + 1
             if any(owner == above for above in self._and_above(outline.group_loop[group])):
                 return place + 1
         return len(outline.order)

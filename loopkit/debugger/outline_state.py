@@ -23,7 +23,7 @@ LARGEST_COUNT = 0xFFFFFFFE
 _LARGEST = 1 << 60
 
 
-class _Loop:
+class Loop:
     """A loop that may still go on.
 
     Attributes:
@@ -48,8 +48,8 @@ class OutlineState:
     def __init__(self, outline: Outline) -> None:
         self.outline = outline
         self._rows = OutlineRows(outline)
-        self._loops: dict[str, _Loop] = {}
-        self._root: _Loop | None = None
+        self._loops: dict[str, Loop] = {}
+        self._root: Loop | None = None
         self._names: dict[str, int] = {}
         self._types: dict[str, int] = {}
         # waiting calls, and whether something ended them without a decision
@@ -94,7 +94,7 @@ class OutlineState:
         outline = self.outline
         parent = self._call(fact.parent_call) if fact.parent_call else None
         number = len(outline.loop_start)
-        loop = self._loops[self._loop_path] = _Loop(self._loop_path, number)
+        loop = self._loops[self._loop_path] = Loop(self._loop_path, number)
         outline.loop_start.append(self._event)
         outline.loop_end.append(NONE)
         group, position = parent or (NONE, 0)
@@ -127,12 +127,12 @@ class OutlineState:
         if loop is not None:
             self.outline.row_marks[self._put(RowKind.NOTE, loop)] |= marks
 
-    def _put(self, kind: RowKind, loop: _Loop) -> int:
+    def _put(self, kind: RowKind, loop: Loop) -> int:
         row = self._rows.put(kind, self._event, self._ordinal, loop.number)
         self._ordinal += 1
         return row
 
-    def _loop(self) -> _Loop:
+    def _loop(self) -> Loop:
         loop = self._loops.get(self._loop_path)
         if loop is None:
             # its start stood in a missing part (spec/faults.md j4)
@@ -140,7 +140,7 @@ class OutlineState:
             loop = self._loops[self._loop_path]
         return loop
 
-    def _own_iteration(self) -> tuple[_Loop, int]:
+    def _own_iteration(self) -> tuple[Loop, int]:
         loop = self._loop()
         group = self._iteration_of(loop, self._iteration)
         if group is None:
@@ -151,7 +151,7 @@ class OutlineState:
             self.outline.group_last[group] = self._event
         return loop, group
 
-    def _iteration_of(self, loop: _Loop, number: int) -> int | None:
+    def _iteration_of(self, loop: Loop, number: int) -> int | None:
         """Its newest group of that number, the one before the first iteration left out."""
         groups = loop.groups
         if loop.in_order:
@@ -159,11 +159,11 @@ class OutlineState:
         numbers = self.outline.group_number
         return next((group for group in reversed(groups[1:]) if numbers[group] == number), None)
 
-    def _group_of(self, loop: _Loop) -> int:
+    def _group_of(self, loop: Loop) -> int:
         group = self._iteration_of(loop, self._iteration)
         return loop.groups[0] if group is None else group
 
-    def _open_group(self, loop: _Loop, number: int) -> None:
+    def _open_group(self, loop: Loop, number: int) -> None:
         outline = self.outline
         group = len(outline.group_loop)
         loop.in_order &= number == len(loop.groups)
@@ -195,7 +195,7 @@ class OutlineState:
                 number = outline.group_loop[group]
         self._spent.clear()
 
-    def _spend(self, loop: _Loop, figures: tuple[int, ...]) -> None:
+    def _spend(self, loop: Loop, figures: tuple[int, ...]) -> None:
         spent = self._spent.get(loop.number)
         self._spent[loop.number] = figures if spent is None else tuple(map(add, spent, figures))
 
@@ -237,7 +237,7 @@ class OutlineState:
 
     def _mark(self, call: tuple[int, int], mark: int, *, on: bool) -> None:
         group, position = call
-        row = self.outline.group_call_row[group] + position - 1
+        row = self.outline.call_row(group, position)
         if row < len(self.outline.row_marks):
             marks = self.outline.row_marks[row] & ~mark
             self.outline.row_marks[row] = marks | mark if on else marks
@@ -251,7 +251,7 @@ class OutlineState:
         self._rows.close(loop.number)
         return row
 
-    def _leave_last_calls(self, loop: _Loop) -> None:
+    def _leave_last_calls(self, loop: Loop) -> None:
         for key, call in loop.calls.items():
             self._rows.close(call)
             if self._waiting and self._waiting.get(key) is False:

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from loopkit.debugger.nodes import RowKind
 from loopkit.debugger.outline import DECIDED, FAILED, PRICED_FIELDS, REPORTED, UNREPORTED
 from loopkit.debugger.outline_facts import NO_FIGURES, Decision, End, Reply
-from loopkit.debugger.outline_state import LARGEST_COUNT, OutlineState
+from loopkit.debugger.outline_state import LARGEST_COUNT, Loop, OutlineState
 from loopkit.events import call_key
 
 
@@ -35,15 +35,31 @@ class OutlineSteps(OutlineState):
                 outline.group_usage[place] = max(0, min(tokens, LARGEST_COUNT))
             place += 1
         outline.group_model[group] = self._name(fact.model)
-        outline.group_call_row[group] = len(outline.row_event)
-        outline.group_calls[group] = min(max(outline.group_calls[group], len(fact.tools)), 0xFFFF)
-        outline.loop_calls[loop.number] += len(fact.tools)
+        self._put_calls(loop, group, fact.tools)
+
+    def _put_calls(self, loop: Loop, group: int, tools: list[str]) -> None:
+        """Calls that are there already become those of a later answer."""
+        outline = self.outline
+        there = outline.group_calls[group]
+        if len(tools) <= there:
+            return
+        if not there:
+            outline.group_call_row[group] = len(outline.row_event)
+        outline.group_calls[group] = min(len(tools), 0xFFFF)
+        outline.loop_calls[loop.number] += len(tools) - there
         put = self._rows.put_call
-        for position, tool in enumerate(fact.tools, 1):
+        for position, tool in enumerate(tools[there:], there + 1):
             call = (group, position)
             loop.calls[call_key(self._loop_path, self._iteration, position)] = call
             put(self._event, self._ordinal, loop.number, call, self._name(tool))
             self._ordinal += 1
+
+    def answer_edited(self, tools: list[str]) -> None:
+        loop, group = self._own_iteration()
+        self._put_calls(loop, group, tools)
+        for position in range(len(tools) + 1, self.outline.group_calls[group] + 1):
+            self._mark((group, position), FAILED, on=True)
+        self.note(tools)
 
     def model_interrupted(self, fact: object) -> None:
         loop, group = self._own_iteration()
@@ -79,7 +95,7 @@ class OutlineSteps(OutlineState):
     def call_changed(self, call: str) -> None:
         self._known(call)
 
-    def tool_attempt_failed(self, call: str) -> None:
+    def call_noted(self, call: str) -> None:
         if self._known(call) is not None:
             self.note(call)
 
@@ -148,7 +164,7 @@ STEPS: dict[str, Step] = {
     "DecisionExpired": OutlineSteps.decision_expired,
     "ToolStarted": OutlineSteps.call_changed,
     "ToolProgressed": OutlineSteps.call_changed,
-    "ToolAttemptFailed": OutlineSteps.tool_attempt_failed,
+    "ToolAttemptFailed": OutlineSteps.call_noted,
     "ToolSkipped": OutlineSteps.call_ended,
     "ToolReturned": OutlineSteps.call_ended,
     "ToolFailed": OutlineSteps.call_ended,
@@ -160,6 +176,10 @@ STEPS: dict[str, Step] = {
     "Paused": OutlineSteps.pausing,
     "Resumed": OutlineSteps.resuming,
     "HistoryEdited": OutlineSteps.note,
+    "AgentChanged": OutlineSteps.note,
+    "AnswerEdited": OutlineSteps.answer_edited,
+    "ResultEdited": OutlineSteps.call_noted,
+    "RecordingEnded": OutlineSteps.note,
     "RunStopped": OutlineSteps.note,
     "StopCommanded": OutlineSteps.note,
     "CallbackFailed": OutlineSteps.callback_failed,

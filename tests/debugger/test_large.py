@@ -22,10 +22,13 @@ from loopkit.debugger.recorded import open_recording
 from loopkit.debugger.report import iteration_report
 from loopkit.debugger.rows import RowText, row_text
 from loopkit.debugger.timeline import Timeline
+from loopkit.messages import Message, ToolCall
 from loopkit.recording.reader import read_recording
+from tests.debugger.playbook import Playbook
 from tests.drivers.random_agents import Plan, plans
 from tests.drivers.random_runs import Meddling, meddlings, play
 from tests.drivers.stage import ClosingRecorder
+from tests.recording.story import record
 
 # shrinking runs agents again, which takes its time
 thorough = settings(
@@ -124,6 +127,22 @@ def test_a_growing_file_shows_at_any_moment_what_its_whole_lines_say(
                 whole = Timeline(read_recording(growing).events)
                 assert figures(large) == figures(whole)
                 assert [words(row) for row in large.rows] == [words(row) for row in whole.rows]
+
+
+def test_edited_answers_and_results_are_the_same(tmp_path: Path) -> None:
+    """Calls that an edited answer adds, drops and leaves; data of a tool that looks like an error; results changed late."""
+    book = Playbook().start().ask(e.ROOT, "one", "two", "three")
+    calls = [ToolCall("x", "one", {}), ToolCall("y", "other", {})]
+    book.say(e.ROOT, e.AnswerEdited(Message.assistant("edited", calls), "person"))
+    book.run("root/1.1", "bad", is_error=True)
+    book.say(e.ROOT, e.ToolStarted("root/1.2"), e.ToolReturned("root/1.2", "fine", json={"is_error": True}))
+    book.ask(e.ROOT, "one")
+    more = [*calls, ToolCall("z", "late", {})]
+    book.say(e.ROOT, e.AnswerEdited(Message.assistant("more", more), "fork"), e.ResultEdited("root/1.2", "n", "person"))
+    book.start("root/2.3#1").ask("root/2.3#1").finish("root/2.3#1").run("root/2.1").run("root/2.3").finish()
+    path = tmp_path / "run.jsonl"
+    record(path, book.events)
+    assert_same(path, list.reverse)
 
 
 def test_every_type_of_event_has_its_step() -> None:

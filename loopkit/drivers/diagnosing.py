@@ -99,6 +99,7 @@ class _Doctor:
             {event.loop for event in events if isinstance(event.fact, e.CallbackFailed)} for events in (recorded, came)
         ]
         self._broken_off = broken[0] & broken[1]
+        self._behind = _predecessors(came)
         self._came_loops = {event.loop for event in came}
         self._last = {event.loop: event.seq for event in recorded}
         ends = (e.LoopFinished, e.LoopFailed)
@@ -139,7 +140,7 @@ class _Doctor:
             return False
         same = self._compare(pair, recorded, came)
         if same and pair.moved:
-            self._explain_or_blame(pair, difference_of_order(recorded, self._namer))
+            self._explain_or_blame(pair, difference_of_order(recorded, self._behind.get(came.seq), self._namer))
             return False
         return same
 
@@ -186,17 +187,33 @@ class _Doctor:
         inputs = tuple(self._inputs.pop(loop, ()))
         if self._requests.get(came.seq, recorded.fact == came.fact):
             return True
-        for cause in reversed(self._causes):
-            lasts = cause.reach is Reach.LOOP and cause.finding.drift is not Drift.HISTORY
-            near = lasts or (cause.finding.loop == loop and cause.finding.seq > since)
-            if cause.reach is not Reach.NOTHING and near and _related(cause.finding.loop, loop):
-                self._follow(cause, pair, f"{self._namer.event(recorded)} carries something else")
-                return False
+        cause = self._cause_in_request(loop, since)
+        if cause is not None:
+            self._follow(cause, pair, f"{self._namer.event(recorded)} carries something else")
+            return False
         self._blame(pair, difference_of_request(recorded, came, inputs, self._namer))
         return False
 
+    def _cause_in_request(self, loop: str, since: int) -> _Cause | None:
+        """Return the newest cause that may have changed what a request carries beside the one before it."""
+        near = [
+            cause
+            for cause in reversed(self._causes)
+            if cause.reach is not Reach.NOTHING and cause.finding.loop == loop and cause.finding.seq > since
+        ]
+        # a configuration is in no request by itself
+        told = [cause for cause in near if cause.finding.drift is not Drift.CONFIGURATION]
+        lasting = [
+            cause
+            for cause in reversed(self._causes)
+            if cause.reach is Reach.LOOP
+            and cause.finding.drift is not Drift.HISTORY
+            and _related(cause.finding.loop, loop)
+        ]
+        return next(iter([*told, *near, *lasting]), None)
+
     def _left_over(self, pair: Pair, recorded: Event) -> None:
-        unstarted = recorded.loop not in self._came_loops
+        unstarted = recorded.loop not in self._came_loops and self._cause_of(pair) is None
         difference = difference_of_left_over(recorded, self._namer, live=self._live, unstarted=unstarted)
         self._explain_or_blame(pair, difference)
 
@@ -286,6 +303,17 @@ def _enters_history(fact: e.Fact) -> bool:
 def _related(one: str, other: str) -> bool:
     """Say whether one loop is the other, or above or below it."""
     return f"{one}/".startswith(f"{other}/") or f"{other}/".startswith(f"{one}/")
+
+
+def _predecessors(events: Sequence[Event]) -> dict[int, Event]:
+    """Return what each event comes behind in its loop, by its number."""
+    newest: dict[str, Event] = {}
+    found: dict[int, Event] = {}
+    for event in events:
+        if event.loop in newest:
+            found[event.seq] = newest[event.loop]
+        newest[event.loop] = event
+    return found
 
 
 def _compared_requests(came: Sequence[Event], pairs: Sequence[Pair]) -> dict[int, bool]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from loopkit import events as e
 from loopkit.drivers.alignment import Pair
-from loopkit.drivers.drifts import Namer, decision_in_words, drifts_of_start
+from loopkit.drivers.drifts import Namer, call_in_words, decision_in_words, drifts_of_start
 from loopkit.drivers.findings import Drift
 from loopkit.encoding import encode_tagged
 from loopkit.events import Event
@@ -63,7 +63,8 @@ def differences_of_start(recorded: e.LoopStarted, came: e.LoopStarted) -> Iterat
     for part in drifts_of_start(recorded, came):
         reach = Reach.NEXT_REQUEST if part.drift in _IN_REQUESTS_ONLY else Reach.LOOP
         how = "is new" if part.before is None else "is gone" if part.after is None else "changed"
-        yield Difference(part.drift, f"{part.name or recorded.agent} {how}", reach, part.before, part.after, part.name)
+        which = part.name or f"that of {recorded.agent}"
+        yield Difference(part.drift, f"{which} {how}", reach, part.before, part.after, part.name)
 
 
 def difference_of_input(recorded: Event, came: Event, namer: Namer) -> Difference:
@@ -72,13 +73,14 @@ def difference_of_input(recorded: Event, came: Event, namer: Namer) -> Differenc
         case e.Decided(call) | e.DecisionExpired(call):
             return _decision(recorded.fact, came.fact, namer.call(call))
         case e.StopAnswered():
-            return Difference(Drift.STOP_CONDITION, "stop_when says otherwise", Reach.LOOP, *_facts(recorded, came))
+            what = "stop_when says otherwise"
+            return Difference(Drift.STOP_CONDITION, what, Reach.LOOP, _value(recorded.fact), _value(came.fact))
         case e.ResultProcessed(call, _, processor):
             what = f"result_{processor} makes something else of the result of {namer.call(call)}"
-            return Difference(Drift.PROCESSING, what, Reach.LOOP, _content(recorded.fact), _content(came.fact))
+            return Difference(Drift.PROCESSING, what, Reach.LOOP, _value(recorded.fact), _value(came.fact))
         case e.ToolReturned(call) | e.ToolFailed(call) | e.ToolAbandoned(call):
             what = f"{namer.call(call)} gives something else"
-            return Difference(Drift.RESULT, what, Reach.LOOP, _content(recorded.fact), _content(came.fact))
+            return Difference(Drift.RESULT, what, Reach.LOOP, _value(recorded.fact), _value(came.fact))
     return difference_of_derived(recorded, came, namer)
 
 
@@ -93,9 +95,14 @@ def difference_of_derived(recorded: Event, came: Event, namer: Namer) -> Differe
     return Difference(Drift.COURSE, what, reach, *_facts(recorded, came))
 
 
-def difference_of_order(recorded: Event, namer: Namer) -> Difference:
-    """Return that an event changed places."""
-    return Difference(Drift.ORDER, f"{namer.event(recorded)} changed places", Reach.NOTHING)
+def difference_of_order(recorded: Event, behind: Event | None, namer: Namer) -> Difference:
+    """Return that an event changed places.
+
+    Args:
+        behind: what it comes behind today, or None at the beginning.
+    """
+    place = "it comes first" if behind is None else f"it comes behind: {namer.event(behind)}"
+    return Difference(Drift.ORDER, f"{namer.event(recorded)} changed places; today {place}", Reach.NOTHING)
 
 
 def difference_of_request(recorded: Event, came: Event, suspects: tuple[Event, ...], namer: Namer) -> Difference:
@@ -115,7 +122,7 @@ def difference_of_left_over(recorded: Event, namer: Namer, *, live: bool, unstar
         unstarted: nothing of its loop happens today.
     """
     fact, name = recorded.fact, namer.event(recorded)
-    shown = encode_tagged(fact)
+    shown = _value(fact)
     if isinstance(fact, e.LoopStarted):
         return Difference(Drift.SUB_AGENT, f"{fact.agent} is not started", Reach.LOOP, shown)
     if isinstance(fact, e.ModelReplied) and live:
@@ -137,7 +144,7 @@ def difference_of_extra(came: Event, shown: Event, namer: Namer, *, stands_in: b
         stands_in: it stands for an input that the recording lacks.
     """
     fact, name = came.fact, namer.event(shown)
-    value = encode_tagged(shown.fact)
+    value = _value(shown.fact)
     if stands_in:
         return Difference(Drift.MISSING_EVENT, f"not recorded: {name}", Reach.LOOP)
     if isinstance(fact, e.CallbackFailed):
@@ -172,10 +179,21 @@ def _facts(recorded: Event, came: Event) -> tuple[Any, Any]:
     return encode_tagged(recorded.fact), encode_tagged(came.fact)
 
 
-def _content(fact: e.Fact) -> Any:
+def _value(fact: e.Fact) -> Any:
+    """Return what matters of a fact, as short as it can be said."""
     match fact:
         case e.ToolReturned(_, content, False) | e.ResultProcessed(_, str() as content, _, None):
             return content
+        case e.ToolFailed(_, failure) | e.CallbackFailed(_, failure):
+            return f"{failure.type_name}: {failure.message}"
+        case e.Decided() | e.DecisionExpired():
+            return decision_in_words(fact)
+        case e.StopAnswered(stop, reason):
+            return f"stop: {reason}" if stop else "go on"
+        case e.LoopStarted(agent, messages):
+            return f"{agent}: {messages[-1].text if messages else ''}"
+        case e.ModelReplied():
+            return _calls(fact) or fact.message.text
     return encode_tagged(fact)
 
 
@@ -183,5 +201,5 @@ def _tools(fact: e.ModelReplied) -> str:
     return ", ".join(call.name for call in fact.message.tool_calls)
 
 
-def _calls(fact: e.ModelReplied) -> list[Any]:
-    return [{"name": call.name, "arguments": dict(call.arguments)} for call in fact.message.tool_calls]
+def _calls(fact: e.ModelReplied) -> str:
+    return "\n".join(call_in_words(call) for call in fact.message.tool_calls)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,7 @@ from loopkit import events as e
 from loopkit.drivers.findings import Drift
 from loopkit.encoding import encode
 from loopkit.events import Event
-from loopkit.messages import Message, ToolDefinition
+from loopkit.messages import Message, ToolCall, ToolDefinition
 from loopkit.outcomes import Approve, Deny, Modify, Respond
 
 CALLBACK_SETTINGS = ("on_tool_call", "stop_when", "result_processor", "result_extractor", "result_cacher")
@@ -72,12 +73,12 @@ def _drifts_of_tools(recorded: e.LoopStarted, came: e.LoopStarted) -> Iterator[P
     before, after = ({tool.name: tool for tool in fact.tools} for fact in (recorded, came))
     for name, tool in before.items():
         if name not in after:
-            yield PartDrift(Drift.TOOL_MISSING, name, encode(tool), None)
+            yield PartDrift(Drift.TOOL_MISSING, name, f"{name}: {tool.description}", None)
         else:
             yield from _drifts_of_tool(tool, after[name])
     for name, tool in after.items():
         if name not in before:
-            yield PartDrift(Drift.TOOL_NEW, name, None, encode(tool))
+            yield PartDrift(Drift.TOOL_NEW, name, None, f"{name}: {tool.description}")
     common = [name for name in before if name in after]
     if common != [name for name in after if name in before]:
         yield PartDrift(Drift.TOOL_ORDER, "", "\n".join(before), "\n".join(after))
@@ -106,11 +107,18 @@ def decision_in_words(fact: e.Fact | None) -> str:
             what = "approve"
         case Deny(reason):
             what = f"deny: {reason}"
-        case Modify():
-            what = "approve with other arguments"
+        case Modify(arguments):
+            what = f"approve with {json.dumps(dict(arguments), ensure_ascii=False, default=str)}"
         case Respond(output):
             what = f"answer in the tool's place: {output}"
     return f"{what} (by {fact.by})"
+
+
+def call_in_words(call: ToolCall) -> str:
+    """Return what a call asks for, in one line."""
+    if call.raw_arguments is not None:
+        return f"{call.name} {call.raw_arguments}"
+    return f"{call.name} {json.dumps(dict(call.arguments), ensure_ascii=False, default=str)}"
 
 
 class Namer:

@@ -13,6 +13,7 @@ from difflib import SequenceMatcher
 
 from loopkit import events as e
 from loopkit.core.detection.signatures import batch_signature
+from loopkit.drivers.drifts import call_in_words
 from loopkit.drivers.findings import Drift
 from loopkit.events import Event
 from loopkit.messages import NO_USAGE, Message, ToolCall
@@ -60,19 +61,19 @@ def call_drifts(recorded: Sequence[ToolCall], came: Sequence[ToolCall]) -> Itera
     places = dict(matched_calls(recorded, came))
     for place, call in enumerate(came):
         if place not in places.values():
-            yield CallDrift(Drift.EXTRA_CALL, f"{call.name} is asked for today only", None, _shown(call))
+            yield CallDrift(Drift.EXTRA_CALL, f"{call.name} is asked for today only", None, call_in_words(call))
     for place, call in enumerate(recorded):
         if place not in places:
-            yield CallDrift(Drift.MISSING_CALL, f"{call.name} is not asked for", _shown(call), None)
+            yield CallDrift(Drift.MISSING_CALL, f"{call.name} is not asked for", call_in_words(call), None)
             continue
         other = came[places[place]]
         if batch_signature((call,)) != batch_signature((other,)):
             yield CallDrift(
-                Drift.ARGUMENTS, f"{call.name} is asked for with others", _arguments(call), _arguments(other)
+                Drift.ARGUMENTS, f"{call.name} is asked for with other arguments", _arguments(call), _arguments(other)
             )
     order = [places[place] for place in sorted(places)]
     if order != sorted(order):
-        names = ["\n".join(_line(call) for call in calls) for calls in (recorded, came)]
+        names = ["\n".join(call_in_words(call) for call in calls) for calls in (recorded, came)]
         yield CallDrift(Drift.ORDER, "the calls are asked for in another order", *names)
 
 
@@ -146,11 +147,3 @@ def _answers(events: Sequence[Event], loop: str) -> dict[int, tuple[ToolCall, ..
 
 def _arguments(call: ToolCall) -> object:
     return dict(call.arguments) if call.raw_arguments is None else call.raw_arguments
-
-
-def _shown(call: ToolCall) -> object:
-    return {"name": call.name, "arguments": _arguments(call)}
-
-
-def _line(call: ToolCall) -> str:
-    return f"{call.name} {_arguments(call)}"

@@ -187,7 +187,9 @@ def _live(recording: Recording, replay: LiveReplay, backend: str) -> Found:
     live = run_apart(lambda: replay.run(events), backend)
     if replay.live_model:
         shown = {event.seq: event for event in live.events}
-        diagnosis = diagnose(comparable(events), comparable(renumbered(events, live.events)), live=True, shown=shown)
+        # with recorded results nothing starts the sub-agents that they came from
+        met = [event for event in events if replay.live_tools or event.loop == e.ROOT]
+        diagnosis = diagnose(comparable(met), comparable(renumbered(met, live.events)), live=True, shown=shown)
     else:
         diagnosis = diagnose(events, live.events, live=True)
     diagnosis = _with_missing(diagnosis, events, live)

@@ -104,7 +104,7 @@ def test_a_failing_test_says_what_can_be_done(changed: list[str]) -> None:
     with pytest.raises(AssertionError) as failed:
         assert_replays("run.jsonl", load_agent(changed[3]))
     text = str(failed.value)
-    assert "1. system prompt: looker changed" in text
+    assert "1. system prompt: that of looker changed" in text
     assert "    - Be brief.\n    + Be verbose.\n" in text
     assert "`loopkit replay run.jsonl --agent AGENT --accept` keeps today's run as a new recording" in text
 

@@ -111,7 +111,7 @@ def test_a_call_that_is_not_recorded_is_never_run(backend: str, recorded: Path) 
     """spec/faults.md d14; what was recorded nearest to it is shown."""
     found = findings(recorded, STORY[0], ask("send", text="goodbye"), "done", backend=backend)
     assert ran == []
-    assert (found[0].drift, found[0].what) == (Drift.ARGUMENTS, "send is asked for with others")
+    assert (found[0].drift, found[0].what) == (Drift.ARGUMENTS, "send is asked for with other arguments")
     assert found[0].diff == ("  {", '-   "text": "hello"', '+   "text": "goodbye"', "  }")
     assert len(found) == 1
 
@@ -211,6 +211,25 @@ def test_what_a_call_runs_with_decides_which_result_it_gets(backend: str, tmp_pa
     assert replay(path, agent, model="live", backend=backend).same
     found = findings(path, ask("search", query="b"), "done", backend=backend)
     assert (found[0].drift, found[0].before, found[0].after) == (Drift.ARGUMENTS, {"query": "a"}, {"query": "b"})
+
+
+@BACKENDS
+def test_sub_agents_of_recorded_results_are_not_missed(backend: str, tmp_path: Path) -> None:
+    """With recorded tools nothing starts them, and their results are the recorded ones."""
+
+    @tool
+    async def delegate() -> str:
+        """Ask a sub-agent."""
+        return (await of("from below").run("task")).text
+
+    def agent() -> Agent:
+        return Agent(ScriptedProvider([ask("delegate"), "done"]), tools=[delegate])
+
+    path = record(agent(), tmp_path / "run.jsonl")
+    assert "root/1.1#1" in {event.loop for event in read_recording(path).events}
+    for tools in ("recorded", "live"):
+        report = replay(path, agent(), model="live", tools=tools, backend=backend)
+        assert report.same, report.text()
 
 
 def test_a_live_model_needs_an_agent(recorded: Path) -> None:

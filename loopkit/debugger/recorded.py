@@ -128,6 +128,8 @@ def open_recording(path: str | Path) -> OpenedRun:
     notices += [f"line {line} {CHANGED}" for line in recording.changed]
     if recording.newer:
         notices.append(f"written in the newer format {recording.header.format}: what is unknown is shown raw")
+    if recording.in_use is not None:
+        notices.append(f"being written by {recording.in_use}: shown as it is now, to read only")
     return OpenedRun(path, recording.header, recording.events, notices=notices, damaged=damage[0] if damage else None)
 
 

@@ -24,7 +24,7 @@ from loopkit.errors import RecordingError, RecordingUnwritable, UserError
 from loopkit.events import ROOT, Event, ModelAttemptFailed
 from loopkit.outcomes import ToolApproval
 from loopkit.providers.protocol import Delta
-from loopkit.recording.check import Finding, check_recording
+from loopkit.recording.check import Finding, check_recording, notes_on
 from loopkit.recording.reader import read_recording, require_sound
 from loopkit.recording.redaction.inspection import SecretsReport, inspect_secrets
 from loopkit.recording.redaction.settings import DEFAULT_REDACTION
@@ -212,6 +212,11 @@ def secrets_of_file(path: str | Path) -> FileSecrets:
         return inspect_secrets(path)
     except OSError as error:
         raise RecordingError(f"{path}: can't be read ({error.strerror or error})") from None
+
+
+def notes_on_file(path: str | Path) -> list[str]:
+    """Return what a person should know about a recording though nothing is wrong with it: who writes it, how it ends."""
+    return notes_on(path)
 
 
 def check_file(path: str | Path) -> list[Finding]:

@@ -14,7 +14,15 @@ from jsonschema.exceptions import best_match
 from referencing import Registry
 
 from loopkit.errors import RecordingDamaged
-from loopkit.events import FACT_CLASSES
+from loopkit.events import (
+    FACT_CLASSES,
+    ROOT,
+    Event,
+    LoopFailed,
+    LoopFinished,
+    RecordingEnded,
+    Unrecognised,
+)
 from loopkit.recording.header import FORMAT
 from loopkit.recording.lock import owner_of
 from loopkit.recording.reader import CHANGED, Damage, PathLike, TornTail, newer, open_lines
@@ -50,6 +58,38 @@ def check_recording(path: PathLike) -> list[Finding]:
         return list(_findings(Path(path)))
     except RecordingDamaged as error:
         return [Finding(error.line, error.reason)]
+
+
+def notes_on(path: PathLike) -> list[str]:
+    """Return what a person should know about a readable recording though nothing is wrong with it, a line each.
+
+    Raises:
+        RecordingError: there is no recording at `path`, or it can't be read, in one line.
+    """
+    owner = owner_of(Path(path))
+    notes = [] if owner is None else [f"is being written by {owner}: others can only read it"]
+    ended = early = ""
+    strangers: set[str] = set()
+    with open_lines(path) as (header, _, lines):
+        if header.format < FORMAT:
+            notes.append(f"is in the older format {header.format}, read as format {FORMAT}")
+        for line in lines:
+            match line.content:
+                case Event(loop=loop, fact=LoopFinished() | LoopFailed()) if loop == ROOT:
+                    ended = loop
+                case Event(fact=RecordingEnded(reason)):
+                    early = reason
+                case Event(fact=Unrecognised(type_name) as fact) if not fact.ignorable:
+                    strangers.add(type_name)
+    if early:
+        notes.append(f"ends before its run, which went on unrecorded since the disk took no more ({early})")
+    elif not ended and owner is None:
+        notes.append("does not hold the end of its run")
+    if strangers:
+        notes.append(
+            f"holds types that this loopkit doesn't know, and so can't be replayed: {', '.join(sorted(strangers))}"
+        )
+    return notes
 
 
 def _findings(path: Path) -> Iterator[Finding]:

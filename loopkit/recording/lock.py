@@ -96,6 +96,7 @@ class WriteLock:
             RecordingError: the file system gives no answer, or the owner can't be recorded.
         """
         self.notice: str | None = None
+        self._owner: Owner | None = None
         self._path = path
         status = os.fstat(descriptor)
         self._file = (status.st_dev, status.st_ino)
@@ -112,8 +113,9 @@ class WriteLock:
             self.remove_record()
 
     def remove_record(self) -> None:
-        """Take the owner's record away and keep what else the lock is."""
-        _remove(owner_record(self._path))
+        """Take our record away, and nobody else's, and keep what else the lock is."""
+        if _recorded_owner(self._path) == self._owner:
+            _remove(owner_record(self._path))
 
     def _lock_file(self, descriptor: int) -> None:
         if _system_lock is None:
@@ -141,12 +143,23 @@ class WriteLock:
 
     def _write_record(self) -> None:
         since = datetime.fromtimestamp(int(time()), UTC).isoformat()
-        owner = Owner(os.getpid(), socket.gethostname(), since, _birth(os.getpid()))
+        self._owner = Owner(os.getpid(), socket.gethostname(), since, _birth(os.getpid()))
+        # whoever stands there is gone, as was found before; of two who find that at once, one makes the new record
+        _remove(owner_record(self._path))
         try:
-            owner_record(self._path).write_text(json.dumps(asdict(owner)) + "\n", encoding="utf-8")
+            with owner_record(self._path).open("x", encoding="utf-8") as file:
+                file.write(json.dumps(asdict(self._owner)) + "\n")
+        except FileExistsError as error:
+            owner = owner_of(self._path)
+            if owner is not None:
+                raise in_use(self._path, owner) from None
+            raise self._unwritable(error) from None
         except OSError as error:
             _remove(owner_record(self._path))
-            raise RecordingError(f"{self._path}: its lock can't be written ({error.strerror})") from None
+            raise self._unwritable(error) from None
+
+    def _unwritable(self, error: OSError) -> RecordingError:
+        return RecordingError(f"{self._path}: its lock can't be written ({error.strerror})")
 
 
 def in_use(path: Path, owner: Owner | None) -> RecordingInUse:

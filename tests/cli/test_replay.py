@@ -218,6 +218,17 @@ def test_a_sound_recording_is_sound(capsys: pytest.CaptureFixture[str]) -> None:
     assert json_of(["check", "run.jsonl", "--json"], capsys) == [{"file": "run.jsonl", "sound": True, "findings": []}]
 
 
+def test_a_recording_without_its_runs_end_is_sound_and_noted(capsys: pytest.CaptureFixture[str]) -> None:
+    """spec/faults.md j4, j6"""
+    record()
+    path = Path("run.jsonl")
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
+    assert main(["check", "run.jsonl"]) == 0
+    assert capsys.readouterr().out == "run.jsonl: sound\n  note: it does not hold the end of its run\n"
+    (found,) = json_of(["check", "run.jsonl", "--json"], capsys)
+    assert (found["sound"], found["notes"]) == (True, ["does not hold the end of its run"])
+
+
 def test_damage_is_named_with_its_line(capsys: pytest.CaptureFixture[str]) -> None:
     """spec/faults.md j4: damage in the middle is reported with its line."""
     lines = record().read_bytes().splitlines(keepends=True)

@@ -14,8 +14,9 @@ from loopkit.debugger.recorded import open_recording
 from loopkit.debugger.session import Session
 from loopkit.errors import RecordingError, UserError
 from loopkit.recording.header import Header
+from loopkit.recording.writer import Recorder
 from tests.debugger.playbook import outline
-from tests.recording.story import record, small_run
+from tests.recording.story import HEADER, record, small_run
 
 
 @pytest.fixture
@@ -77,6 +78,18 @@ def test_a_torn_end_is_a_notice(ours: Path) -> None:
     assert len(run.notices) == 1
     assert "never finished" in run.notices[0]
     assert run.damaged is None
+
+
+def test_a_recording_that_is_being_written_is_shown_to_read_only(tmp_path: Path) -> None:
+    """The second opener is told who writes it (spec/faults.md j9)."""
+    path = tmp_path / "run.jsonl"
+    with Recorder(path) as recorder:
+        recorder.start(HEADER)
+        for event in small_run()[:5]:
+            recorder.append(event)
+        (notice,) = open_recording(path).notices
+        assert notice.startswith(f"being written by process {os.getpid()} on ")
+    assert open_recording(path).notices == []
 
 
 @pytest.mark.parametrize("line", range(2, 14))

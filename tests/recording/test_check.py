@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from jsonschema import Draft202012Validator
 
 from loopkit.errors import RecordingError
-from loopkit.events import FACT_CLASSES, Event
-from loopkit.recording.check import Finding, check_recording
+from loopkit.events import FACT_CLASSES, Event, RecordingEnded
+from loopkit.recording.check import Finding, check_recording, notes_on
 from loopkit.recording.lines import event_line
 from loopkit.recording.schema import SCHEMA_FILE, recording_schema, schema_text, shipped_schema
 from loopkit.recording.writer import Recorder
@@ -102,6 +103,32 @@ def test_the_last_line_of_a_running_recording_may_be_on_its_way(path: Path) -> N
             file.write(b'{"seq":1')
         assert check_recording(path) == []
     assert check_recording(path) == [Finding(2, "was never finished: its 8 bytes are left out")]
+
+
+def test_what_is_no_fault_is_a_note(path: Path) -> None:
+    """spec/faults.md j6, j9, j17"""
+    path.write_bytes(b"".join(LINES))
+    assert notes_on(path) == []
+    path.write_bytes(b"".join(LINES[:-1]))
+    assert notes_on(path) == ["does not hold the end of its run"]
+    ended = line_of(Event(12, 1.2, "root", 2, RecordingEnded("No space left on device")))
+    path.write_bytes(b"".join([*LINES[:-1], ended]))
+    (note,) = notes_on(path)
+    assert note.startswith("ends before its run, which went on unrecorded")
+    assert note.endswith("(No space left on device)")
+    strange = b'{"seq":%d,"t":1.3,"loop":"root","iteration":2,"type":"x/%s"%s}\n'
+    ignorable = strange % (14, b"b", b',"ignorable":true')
+    path.write_bytes(b"".join([*LINES, strange % (13, b"a", b""), ignorable]))
+    assert notes_on(path) == ["holds types that this loopkit doesn't know, and so can't be replayed: x/a"]
+    assert check_recording(path) == []
+
+
+def test_who_writes_a_recording_is_a_note(path: Path) -> None:
+    """spec/faults.md j9"""
+    with Recorder(path) as recorder:
+        recorder.start(HEADER)
+        (note,) = notes_on(path)
+        assert note.startswith(f"is being written by process {os.getpid()} on ")
 
 
 def test_what_is_no_recording_is_refused(path: Path) -> None:

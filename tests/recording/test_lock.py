@@ -197,8 +197,31 @@ with Recorder(sys.argv[1]) as recorder:
 
 def test_an_owner_that_can_not_be_recorded_is_an_error_in_one_line(path: Path) -> None:
     owner_record(path).mkdir()
-    with pytest.raises(RecordingError, match=r"its lock can't be written \(Is a directory\)"), _locked(path):
+    with pytest.raises(RecordingError, match=r"its lock can't be written \(File exists\)"), _locked(path):
         pass
+
+
+def test_of_two_who_find_a_stale_record_at_once_one_gets_the_lock(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """spec/faults.md j13: where locks always succeed, the record decides; the other is told who was faster."""
+    _lock_with(monkeypatch, lambda descriptor: None)
+    _leave_record(path, pid=_ended_process())
+    remove = lock_module._remove
+
+    def remove_and_be_overtaken(record: Path) -> None:
+        remove(record)
+        _leave_record(path, pid=os.getppid())
+
+    monkeypatch.setattr(lock_module, "_remove", remove_and_be_overtaken)
+    with pytest.raises(RecordingInUse, match=f"being written by process {os.getppid()} on "), _locked(path):
+        pass
+    monkeypatch.setattr(lock_module, "_remove", remove)
+    assert owner_of(path) is not None
+
+
+def test_a_record_that_somebody_else_wrote_meanwhile_is_not_taken_away(path: Path) -> None:
+    with _locked(path):
+        _leave_record(path, pid=os.getppid(), host="another-machine")
+    assert owner_of(path) is not None
 
 
 def test_an_owner_names_itself() -> None:

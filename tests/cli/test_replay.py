@@ -223,6 +223,7 @@ def test_a_recording_without_its_runs_end_is_sound_and_noted(capsys: pytest.Capt
     record()
     path = Path("run.jsonl")
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
+    capsys.readouterr()
     assert main(["check", "run.jsonl"]) == 0
     assert capsys.readouterr().out == "run.jsonl: sound\n  note: it does not hold the end of its run\n"
     (found,) = json_of(["check", "run.jsonl", "--json"], capsys)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from loopkit.cli.mending import add_mending_arguments, ask_about, mend, refuse_contradictions
 from loopkit.cli.output import USAGE_ERROR, print_json, warn_of
+from loopkit.cli.secret_options import add_secrets, secrets_given
 
 if TYPE_CHECKING:
     from loopkit.debugger.batch import ReplayOutcome
@@ -42,6 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("asyncio", "trio"),
         help="the event loop of callbacks and of what is live (default: asyncio)",
     )
+    add_secrets(parser)
     add_mending_arguments(parser)
     parser.add_argument("-n", "--workers", metavar="N", type=_workers, default=1, help="processes (default: 1)")
     parser.add_argument("--junit", metavar="FILE", help="write the outcomes as JUnit XML too")
@@ -59,6 +61,7 @@ def run(options: argparse.Namespace) -> int:
     files = _expand(options.files)
     outcomes: dict[str, ReplayOutcome] = {}
     chosen = {name: getattr(options, name) for name in ("model", "tools", "match", "backend")}
+    chosen["secrets"] = secrets_given(options)
     replays = replay_all(files, agent=options.agent, options=chosen, workers=options.workers)
     for outcome in replays:
         outcomes[outcome.file] = outcome

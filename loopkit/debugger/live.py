@@ -25,6 +25,7 @@ from loopkit.messages import Problem
 from loopkit.outcomes import Approve, Cancelled, Deny, Modify, Respond, ToolApproval
 from loopkit.providers.protocol import Delta, TextDelta
 from loopkit.recording.redaction.redactor import Redactor
+from loopkit.recording.redaction.settings import DEFAULT_REDACTION
 from loopkit.recording.syncing import Durability
 from loopkit.recording.writer import Recorder
 from loopkit.tools.checks import json_problem
@@ -45,6 +46,7 @@ class LiveRun:
         policy: decides before a person is asked; None asks for every call.
         backend: `asyncio` or `trio`.
         durability: when the recording reaches the disk.
+        redacted: whether secrets are kept out of it.
     """
 
     def __init__(
@@ -56,6 +58,7 @@ class LiveRun:
         *,
         backend: str,
         durability: Durability,
+        redacted: bool = True,
     ) -> None:
         self.path = path
         self.result: ToolLoopResult | None = None
@@ -75,7 +78,7 @@ class LiveRun:
         self._ended = threading.Event()
         self._run = Run(
             new_header(),
-            Recorder(path, durability=durability),
+            Recorder(path, durability=durability, redaction=DEFAULT_REDACTION if redacted else None),
             self,
             max_runs=agent.config.max_runs,
             max_concurrent_runs=agent.config.max_concurrent_runs,
@@ -213,7 +216,7 @@ class LiveRun:
     @property
     def title(self) -> str:
         """The task without its secrets, in numbers of its own: the run counts what it records."""
-        return Redactor().text(self._task)
+        return self._task if self._run.originals.redactor is None else Redactor().text(self._task)
 
     def without_secrets(self, text: str) -> str:
         """Return a text that tells how the run ended, as the recording would hold it."""

@@ -154,9 +154,10 @@ def replay_file(
     tools: Source = "recorded",
     match: Match = "strict",
     backend: str | None = None,
+    secrets: Mapping[str, str] | None = None,
 ) -> ReplayReport:
     """Replay a recording; see `loopkit.replay`."""
-    return replay(path, agent, model=model, tools=tools, match=match, backend=backend)
+    return replay(path, agent, model=model, tools=tools, match=match, backend=backend, secrets=secrets)
 
 
 def fork_file(

@@ -76,6 +76,7 @@ class Session:
         policy: Policy | None = None,
         backend: str = "asyncio",
         durability: Durability = "iteration",
+        redacted: bool = True,
     ) -> Session:
         """Start an agent in its own thread and return at once; it stops before every tool call.
 
@@ -84,6 +85,7 @@ class Session:
             policy: decides before a person is asked.
             backend: `asyncio` or `trio`.
             durability: when the recording reaches the disk; see `loopkit.Recorder`.
+            redacted: whether secrets are kept out of the recording, and with it out of what is shown.
 
         Raises:
             UserError: the recording can't be written, in one line.
@@ -92,7 +94,7 @@ class Session:
         from loopkit.debugger.targets import new_recording_path  # noqa: PLC0415  # the same
 
         path = new_recording_path(agent.name) if record is None else Path(record)
-        live = LiveRun(agent, task, path, policy, backend=backend, durability=durability)
+        live = LiveRun(agent, task, path, policy, backend=backend, durability=durability, redacted=redacted)
         return cls(live=live, title=live.title)
 
     # ── what it shows ────────────────────────────────────────────────────────────────────────────────────────────────

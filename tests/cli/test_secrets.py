@@ -104,3 +104,13 @@ def test_a_fork_asks_the_environment_for_what_a_placeholder_stands_for(
         err = capsys.readouterr().err
         assert words in err
         assert err.count("\n") == 1
+
+
+def test_live_tools_of_a_replay_get_what_is_given_again(
+    recording: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("BOBS_PASSWORD", "hunter2")
+    replay = ["replay", recording, "--agent", write_agent(AGENT), "--tools", "live"]
+    assert main(replay) == 1
+    assert main([*replay, "--secret", "password-1=BOBS_PASSWORD"]) == 0
+    assert "hunter2" not in capsys.readouterr().out

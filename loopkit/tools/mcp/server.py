@@ -26,6 +26,7 @@ from loopkit.tools.mcp.endpoint import Endpoint
 from loopkit.tools.mcp.listing import ListedTool, Listing, provider_names, read_pin, write_pin
 from loopkit.tools.mcp.waiting import outcome_of
 from loopkit.tools.progress import current_taker
+from loopkit.tools.retrying import ToolRetry
 from loopkit.tools.shapes import Model
 from loopkit.tools.signature import Signature
 
@@ -80,6 +81,8 @@ class MCPServer:
             describes otherwise is not called.
         trust_hints: take the server's word for what its tools do: `readOnlyHint` is `read`, `idempotentHint` is
             `idempotent`, `destructiveHint` is `irreversible`. Nothing checks these claims.
+        retry: for its tools that may be run again; `ToolRetry(on=ToolError)` calls again when the connection broke or
+            the server refused, but not when a tool says itself that it failed.
 
     Raises:
         AgentBuildError: command or url is missing, both are given, or one can't be used.
@@ -98,6 +101,7 @@ class MCPServer:
         start_timeout: float = 60.0,
         pin: str | PathLike[str] | None = None,
         trust_hints: bool = True,
+        retry: ToolRetry | None = None,
     ) -> None:
         words = _words(command)
         if bool(words) == bool(url):
@@ -111,6 +115,7 @@ class MCPServer:
         self._start_timeout = start_timeout
         self._pin = None if pin is None else Path(pin)
         self._trust_hints = trust_hints
+        self._retry = retry
         self._lock = threading.Lock()
         self._connection: Connection | None = None
         self._closed = False
@@ -189,10 +194,20 @@ class MCPServer:
 
     def _tool(self, name: str, listed: ListedTool) -> MCPTool:
         side_effect = listed.side_effect if self._trust_hints else None
+        retry = self._retry
+        if retry is not None and side_effect not in ("read", "idempotent") and not retry.any_side_effect:
+            retry = None
         definition = ToolDefinition(
-            name, listed.description, listed.schema, side_effect=side_effect, timeout=self._timeout
+            name,
+            listed.description,
+            listed.schema,
+            side_effect=side_effect,
+            timeout=self._timeout,
+            attempts=1 if retry is None else retry.attempts,
         )
-        return MCPTool(self, listed, definition)
+        made = MCPTool(self, listed, definition)
+        made.retry = retry
+        return made
 
     def _connected(self) -> Connection:
         """The connection as it is, or a new one when there is none or it broke.

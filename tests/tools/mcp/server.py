@@ -50,6 +50,15 @@ def die(words: str) -> str:
     os._exit(3)
 
 
+@server.tool(annotations=ToolAnnotations(read_only_hint=True))
+def moody(marker: str) -> str:
+    """End the server the first time."""
+    if Path(marker).exists():
+        return "fine"
+    Path(marker).touch()
+    os._exit(3)
+
+
 @server.tool()
 def babble(text: str) -> str:
     os.write(1, b"this is no MCP\n\xff\xfe{}\n")

@@ -8,9 +8,11 @@ from pathlib import Path
 import anyio
 import pytest
 
-from loopkit import Agent, Image, Recorder, ScriptedProvider, ToolCall, replay
+from loopkit import Agent, Image, Recorder, ScriptedProvider, ToolCall, ToolError, ToolRetry, replay
+from loopkit import events as e
 from loopkit.errors import AgentBuildError
 from loopkit.tools.mcp import MCPServer
+from tests.drivers.stage import Stage
 from tests.tools.mcp.kitchen import COMMAND, until_it_is
 
 pytestmark = pytest.mark.anyio
@@ -92,3 +94,16 @@ async def test_a_servers_picture_reaches_the_model_and_the_log(tmp_path: Path) -
     assert told.content == "a dot:\n[image 1, image/png, 8 bytes]"
     assert told.images == (Image.from_bytes(b"\x89PNG...."),)
     assert replay(recording).same
+
+
+async def test_a_reading_tool_is_called_again_when_its_server_died(tmp_path: Path) -> None:
+    """Issue: per-tool retry; only of what may be repeated."""
+    stage = Stage()
+    provider = ScriptedProvider([ToolCall("1", "moody", {"marker": str(tmp_path / "been")}), "Done."])
+    async with MCPServer(COMMAND, retry=ToolRetry(on=ToolError, base_delay=0.0)) as tools:
+        attempts = {made.name: made.definition.attempts for made in tools}
+        await stage.run(Agent(provider, tools=tools))
+    assert (attempts["moody"], attempts["echo"], attempts["die"], attempts["fail"]) == (3, 3, 1, 1)
+    (failed,) = stage.all_of(e.ToolAttemptFailed)
+    assert "the connection broke during the call" in failed.failure.message
+    assert stage.all_of(e.ToolReturned)[0].content == "fine"

@@ -74,8 +74,8 @@ async def test_structured_content_is_not_told_twice(tools: dict[str, MCPTool]) -
     assert await text_of(tools["add"], a=2, b=3) == "5"
 
 
-async def test_a_picture_is_described(tools: dict[str, MCPTool]) -> None:
-    assert await text_of(tools["picture"]) == "a dot:\n[image, image/png, 8 bytes]"
+async def test_a_pictures_place_is_marked(tools: dict[str, MCPTool]) -> None:
+    assert await text_of(tools["picture"]) == "a dot:\n[image 1, image/png, 8 bytes]"
 
 
 async def test_a_tools_own_error_is_an_error_for_the_model(tools: dict[str, MCPTool]) -> None:

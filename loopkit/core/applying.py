@@ -50,6 +50,7 @@ from loopkit.messages import UNREPORTED_USAGE, Message
 from loopkit.outcomes import Cancelled, LoopDetected, Modify, Timeout
 
 NO_EFFECTS: frozenset[Any] = frozenset()
+_BEYOND_START = (CallPhase.RUNNING, CallPhase.PROCESSING, CallPhase.ENDED)
 
 
 def start(path: str, fact: e.LoopStarted) -> LoopState:
@@ -94,8 +95,8 @@ def _clock_read(state: LoopState, fact: e.ClockRead) -> LoopState:
     wants = state.wants - {ReadClock(state.iteration + 1)}
     limit = state.rules.timeout
     if limit is not None and fact.loop_seconds >= limit and state.ending is None:
-        return state.changed(ending=Timeout(limit), wants=NO_EFFECTS, paused=None)
-    return state.changed(clock_read_for=state.iteration + 1, wants=wants)
+        return state.changed(ending=Timeout(limit), wants=NO_EFFECTS, paused=None, loop_seconds=fact.loop_seconds)
+    return state.changed(clock_read_for=state.iteration + 1, wants=wants, loop_seconds=fact.loop_seconds)
 
 
 def _iteration_started(state: LoopState, _: e.IterationStarted) -> LoopState:
@@ -228,7 +229,7 @@ def _one_more_decided(state: LoopState, call: CallState) -> LoopState:
 def _run_if_all_decided(state: LoopState, undecided: int) -> dict[str, Any]:
     if undecided or state.requested < len(state.calls):
         return {}
-    return {"phase": Phase.RUNNING, "next_start": _past_ended(state, 0)}
+    return {"phase": Phase.RUNNING, "next_start": _next_to_start(state, 0)}
 
 
 def _tool_skipped(state: LoopState, fact: e.ToolSkipped) -> LoopState:
@@ -248,14 +249,14 @@ def _tool_started(state: LoopState, fact: e.ToolStarted) -> LoopState:
     return state.with_call(call, running=state.running + 1, wants=wants, next_start=_after(state, call))
 
 
-def _past_ended(state: LoopState, place: int) -> int:
-    while place < len(state.calls) and state.calls[place].phase is CallPhase.ENDED:
+def _next_to_start(state: LoopState, place: int) -> int:
+    while place < len(state.calls) and state.calls[place].phase in _BEYOND_START:
         place += 1
     return place
 
 
 def _after(state: LoopState, call: CallState) -> int:
-    return _past_ended(state, place_of(call.key) + 1)
+    return _next_to_start(state, place_of(call.key) + 1)
 
 
 def _tool_returned(state: LoopState, fact: e.ToolReturned) -> LoopState:

@@ -163,6 +163,7 @@ class LoopState:
         settled: what the view shows in place of the first messages of `sendable`; old large results are masked there.
         last_user_message: words of the newest user message, one that waits behind the results included.
         own_warnings: what loop detection put into the history; it has the role of a user and is none's words.
+        loop_seconds: loop time at the last reading of the clock.
         large_results: what will leave the view, oldest first.
         fingerprint: hash chain over settings, tools and the view.
         iteration: the current one, 0 before the first; equals the model calls made once it was requested.
@@ -199,6 +200,7 @@ class LoopState:
     binding: int = 0
     given_up: tuple[Failure, ...] = ()
     clock_read_for: int = 0
+    loop_seconds: float = 0.0
     usage: Usage = NO_USAGE
     response: ModelReplied | None = None
     last_reply: ModelReplied | None = None

@@ -19,8 +19,9 @@ from loopkit.core.loop import fold
 from loopkit.core.state import AskDecision, Effect, LoopState, ProcessResult, RunTool
 from loopkit.drivers.cleaning import cleaned
 from loopkit.drivers.fork_point import ForkEdit, ForkPoint, find_fork_point
+from loopkit.drivers.going_on import complete_ends, is_gone_on_with, leave_gates
 from loopkit.drivers.originals import Originals, originals_of
-from loopkit.drivers.orphans import append_to_inherited, close_orphans, complete_end
+from loopkit.drivers.orphans import append_to_inherited, close_orphans
 from loopkit.drivers.parts import LoopParts
 from loopkit.drivers.prepared import RecordedAnswers
 from loopkit.drivers.result import ToolLoopResult
@@ -70,8 +71,8 @@ async def fork(
     run = _forked_run(parent, point, parts, recorder, watcher, originals)
     try:
         _copy_prefix(run, point)
-        _complete_ends(run)
-        _leave_gates(run, point.loop)
+        complete_ends(run)
+        leave_gates(run, lambda path, state: is_gone_on_with(path, state, point.loop))
         _close_orphans(run, point.loop)
         append_to_inherited(run, point.loop, *(originals.hidden(fact) for fact in point.facts))
         return await continue_root(run, parts, driver_made=driver_made)
@@ -114,35 +115,11 @@ def _copy_prefix(run: Run, point: ForkPoint) -> None:
             run.watcher.happened(event)
 
 
-def _is_within(loop: str, ancestor: str) -> bool:
-    return loop == ancestor or loop.startswith(f"{ancestor}/")
-
-
-def _complete_ends(run: Run) -> None:
-    """Bring sub-agents to their end that were being stopped at the cut; deepest first."""
-    ending = [path for path, state in run.inherited.items() if state.ending is not None and state.finished is None]
-    for path in sorted(ending, key=lambda path: path.count("#"), reverse=True):
-        complete_end(run, path)
-
-
-def _leave_gates(run: Run, loop: str) -> None:
-    """Let loops go on that stood at a gate at the cut: nobody of then is there to resume them."""
-    for path, state in list(run.inherited.items()):
-        if state.paused is not None and _is_gone_on_with(path, state, loop):
-            append_to_inherited(run, path, e.Resumed(state.paused, "fork"))
-
-
-def _is_gone_on_with(path: str, state: LoopState, loop: str) -> bool:
-    """Say whether a loop is on the way to the cut, or reached by a handler that is: that one runs again."""
-    call = state.started.parent_call
-    return _is_within(loop, path) or (call is not None and f"{loop}#".startswith(f"{call}#"))
-
-
 def _close_orphans(run: Run, loop: str) -> None:
     """End the loops that were open at the cut and are not gone on with."""
     states = run.inherited.items()
     close_orphans(
-        run, [path for path, state in states if state.finished is None and not _is_gone_on_with(path, state, loop)]
+        run, [path for path, state in states if state.finished is None and not is_gone_on_with(path, state, loop)]
     )
 
 

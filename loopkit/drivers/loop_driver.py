@@ -64,7 +64,7 @@ class LoopDriver:
             run.lock, lambda: self.core.state.wants, run.may_act, functools.partial(perform, self)
         )
         limit = self.config.timeout_seconds if core is None else core.state.rules.timeout
-        self.clock = LoopClock(run.clock, limit, self._tasks.wake)
+        self.clock = LoopClock(run.clock, limit, self._tasks.wake, 0.0 if core is None else core.state.loop_seconds)
         self._timed: bool = limit is not None or (self.parent is not None and self.parent._timed)
 
     # ── inputs ───────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -152,7 +152,7 @@ Found: TypeAlias = tuple[Divergence | None, Diagnosis | None]
 
 async def _recorded(recording: Recording, today: TodaysAgent | None) -> Found:
     events = recording.events
-    first = await first_difference(events, today, recording.header.fork_seq)
+    first = await first_difference(events, today, _copied(recording))
     if first is None:
         return None, None
     rerun = Rerun(events, today)
@@ -235,3 +235,10 @@ def run_apart(function: Callable[[], Coroutine[Any, Any, T]], backend: str) -> T
     if raised:
         raise raised[0]
     return found[0]
+
+
+def _copied(recording: Recording) -> int | None:
+    """Return up to which event the loops were written as they went; from there on some wait until they are gone on with."""
+    reopened = [event.seq - 1 for event in recording.events if isinstance(event.fact, e.Reopened)]
+    places = [*reopened[:1], *([] if recording.header.fork_seq is None else [recording.header.fork_seq])]
+    return min(places, default=None)

@@ -14,13 +14,14 @@ class Stopwatch:
 
     Args:
         clock: monotonic seconds.
+        total: seconds that it shows already.
     """
 
     __slots__ = ("_clock", "_since", "_total")
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(self, clock: Callable[[], float], total: float = 0.0) -> None:
         self._clock = clock
-        self._total = 0.0
+        self._total = total
         self._since: float | None = None
 
     @property
@@ -47,11 +48,12 @@ class LoopClock:
         clock: monotonic seconds.
         limit: seconds of loop time, or None.
         wake: reaches the loop's own thread.
+        carried: loop time that a prefix took, in seconds.
     """
 
-    def __init__(self, clock: Callable[[], float], limit: float | None, wake: Waker) -> None:
+    def __init__(self, clock: Callable[[], float], limit: float | None, wake: Waker, carried: float = 0.0) -> None:
         self.limit = limit
-        self.stopwatch = Stopwatch(clock)
+        self.stopwatch = Stopwatch(clock, carried)
         self._wake = wake
         self._started_again: anyio.Event | None = None
 

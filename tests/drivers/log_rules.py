@@ -106,9 +106,11 @@ def _check_loops(events: Sequence[e.Event], *, whole: bool) -> None:
 
 
 def _check_calls(events: Sequence[e.Event]) -> None:
-    """Each call is requested, decided, started and ended at most once."""
+    """Each version of a call is requested and decided, each call started and ended at most once."""
     for kinds in ((e.DecisionRequested,), (e.Decided, e.DecisionExpired), (e.ToolStarted,), ENDINGS):
-        counts = Counter(event.fact.call for event in events if isinstance(event.fact, kinds))
+        counts = Counter(
+            (event.fact.call, getattr(event.fact, "version", None)) for event in events if isinstance(event.fact, kinds)
+        )
         assert max(counts.values(), default=0) <= 1, counts
     starts = {event.fact.call: event.seq for event in events if isinstance(event.fact, e.ToolStarted)}
     for event in events:

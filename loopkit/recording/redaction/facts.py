@@ -49,8 +49,12 @@ def _optional(redactor: Redactor, text: str | None) -> str | None:
 
 
 def _all(items: tuple[Any, ...], hide: Callable[[Any], Any]) -> tuple[Any, ...]:
-    new = tuple([hide(item) for item in items])
-    return items if all(one is other for one, other in zip(new, items, strict=True)) else new
+    new = [hide(item) for item in items]
+    # a loop, since a generator costs as much as what it looks at
+    for one, other in zip(new, items, strict=True):
+        if one is not other:
+            return tuple(new)
+    return items
 
 
 # ── messages ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -171,13 +175,10 @@ def _definition(redactor: Redactor, tool: ToolDefinition) -> Any:
 def _replied(redactor: Redactor, fact: e.ModelReplied) -> Any:
     message = _message(redactor, fact.message)
     verdicts = fact.verdicts
-    if any(verdict.problems for verdict in verdicts):
+    if verdicts and verdicts != (e.CallVerdict(),) * len(verdicts):
         calls = zip(fact.message.tool_calls, message.tool_calls, strict=True)
-        checked = [
-            _verdict(redactor, verdict, dict(before.arguments), dict(after.arguments))
-            for verdict, (before, after) in zip(verdicts, calls, strict=False)
-        ]
-        verdicts = verdicts if all(a is b for a, b in zip(checked, verdicts, strict=True)) else tuple(checked)
+        before_and_after = iter([(dict(before.arguments), dict(after.arguments)) for before, after in calls])
+        verdicts = _all(verdicts, lambda verdict: _verdict(redactor, verdict, *next(before_and_after, ({}, {}))))
     request_id = None if fact.request_id is None else redactor.values_only(fact.request_id)
     return _changed(fact, message=message, verdicts=verdicts, request_id=request_id)
 

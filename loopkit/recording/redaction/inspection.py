@@ -96,16 +96,23 @@ def _rule(placeholder: str) -> str:
 
 
 def _values(path: Path) -> Iterator[tuple[int, Any]]:
-    """Yield each line's JSON, or the whole file's, or its lines as text."""
-    data = path.read_bytes().decode("utf-8", "replace")
-    lines = data.split("\n")
-    if lines and _read(lines[0]) is None and (whole := _read(data)) is not None:
-        yield 1, whole[0]
-        return
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            read = _read(line)
-            yield number, line if read is None else read[0]
+    """Yield each line's JSON, or the whole file's when its first line is none, or its lines as text; with its number."""
+    with path.open("rb") as file:
+        first = file.readline()
+        is_lines = _read(_text(first)) is not None
+        if not is_lines and (whole := _read(_text(first + file.read()))) is not None:
+            yield 1, whole[0]
+            return
+        file.seek(0)
+        for number, line in enumerate(file, 1):
+            text = _text(line).rstrip("\r\n")
+            if text.strip():
+                read = _read(text)
+                yield number, text if read is None else read[0]
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8-sig", "replace")
 
 
 def _read(text: str) -> tuple[Any] | None:

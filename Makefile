@@ -38,6 +38,9 @@ fuzz: $(VENV)/.dev-installed ## cut, flip, kill and starve recordings, as figure
 bench: $(VENV)/.dev-installed ## costs and their limits; make bench ARGS=--peers measures smolagents too
 	$(BIN)/python -m tests.bench $(ARGS)
 
+bench-large: $(VENV)/.dev-installed ## a million events, a gigabyte on disk meanwhile; ARGS=--peers measures agent-rewind too
+	$(BIN)/python -m tests.bench.large $(ARGS)
+
 clean: ## remove what the other targets made
 	rm -rf $(VENV) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 

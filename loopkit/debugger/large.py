@@ -32,6 +32,7 @@ from loopkit.recording.stored_events import EventReader, LineDecoder
 LARGE_BYTES = 8_000_000
 _FIRST_SLICE = 0.01
 _HEAVY_BYTES = 16_000_000
+_BETWEEN_LOOKS = 0.2
 
 
 class LargeRows(Sequence[Row]):
@@ -110,6 +111,8 @@ class LargeTimeline(Timeline):
         self._fingerprint: Fingerprint | None = None
         self._builder: OutlineBuilder | None = None
         self._complete = False
+        self._stale = False
+        self._taken_in = 0.0
         self._told = 0
         kept = None if follow or owner_of(path) is not None else read_index(path, VERSION, TYPECODES)
         if kept is None:
@@ -168,9 +171,11 @@ class LargeTimeline(Timeline):
             self._keep()
             if seconds is None:
                 self._save(None)
-        if changed or completed:
-            self._take_in()
-        return changed or completed
+        self._stale |= changed or completed
+        if not self._stale or not (self._complete or time.perf_counter() - self._taken_in > _BETWEEN_LOOKS):
+            return False
+        self._take_in()
+        return True
 
     def _open(self) -> None:
         with open_lines(self.path) as (self.header, line, _):
@@ -222,6 +227,7 @@ class LargeTimeline(Timeline):
     def _take_in(self) -> None:
         """Take the run's figures from the outline, and forget rows that later events may have changed."""
         outline = self.outline
+        self._stale, self._taken_in = False, time.perf_counter()
         self._forget()
         self._alive: WeakValueDictionary[int, Row] = WeakValueDictionary()
         self._numbers: WeakKeyDictionary[Row, int] = WeakKeyDictionary()

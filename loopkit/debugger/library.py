@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from loopkit.debugger.recorded import OpenedRun, open_recording
+from loopkit.debugger.recorded import LargeRun, OpenedRun, open_to_look
 from loopkit.debugger.report import outcome_name, run_model
 from loopkit.debugger.rows import outcome_text
 from loopkit.debugger.totals import totals
@@ -89,7 +89,9 @@ def summarise(path: Path) -> RunSummary | None:
     try:
         if stat.st_size > _QUICK_BYTES and not _is_ours(path):
             return None
-        with open_recording(path) as recorded:
+        with open_to_look(path) as recorded:
+            if isinstance(recorded, LargeRun):
+                recorded.read_all()
             return _summary(path, changed, recorded)
     except ImportFormatError as error:
         return RunSummary(path, changed, damaged=str(error)) if path.suffix == ".jsonl" else None

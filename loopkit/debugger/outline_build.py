@@ -153,7 +153,8 @@ def _written(line: bytes) -> Read:
         return (int(seq), t, text_of(loop), int(iteration), text_of(written_type)), OutlineSteps.note, None
     name, reader, step = known
     fact = None if reader is None else reader(line, head.end())
-    return (int(seq), t, text_of(loop), int(iteration), name), step, fact
+    path = loop.decode() if b"\\" not in loop else text_of(loop)
+    return (int(seq), t, path, int(iteration), name), step, fact
 
 
 _KNOWN = {name.encode(): (name, READERS.get(name), step) for name, step in STEPS.items()}

@@ -48,6 +48,9 @@ class OutlineState:
     def __init__(self, outline: Outline) -> None:
         self.outline = outline
         self._rows = OutlineRows(outline)
+        self._note_start = outline.event_start.append
+        self._note_type = outline.event_type.append
+        self._note_group = outline.event_group.append
         self._loops: dict[str, Loop] = {}
         self._root: Loop | None = None
         self._names: dict[str, int] = {}
@@ -77,18 +80,20 @@ class OutlineState:
             self._loop_path, self._iteration = loop, iteration
             known = self._loops.get(loop) or self._root
             self._group = NONE if known is None else self._group_of(known)
-        outline.event_start.append(start)
+        group = self._group
+        self._note_start(start)
         code = self._types.get(type_name)
-        outline.event_type.append(self._type_code(type_name) if code is None else code)
-        outline.event_group.append(self._group)
-        if self._group != NONE:
-            outline.group_last[self._group] = event
+        self._note_type(self._type_code(type_name) if code is None else code)
+        self._note_group(group)
+        if group != NONE:
+            outline.group_last[group] = event
         if seq != self._last_seq + 1:
             outline.gaps += 1
             outline.jump_event.append(event)
             outline.jump_seq.append(min(seq, _LARGEST))
         self._last_seq = seq
-        outline.t = max(outline.t, t)
+        if t > outline.t:  # noqa: PLR1730  # `max` is a call for each event
+            outline.t = t
 
     def loop_started(self, fact: Start) -> None:
         outline = self.outline

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +99,13 @@ class _Writer:
         )
 
 
-def lines_of(path: Path) -> Iterator[bytes]:
-    """The lines of a file."""
-    with path.open("rb") as file:
-        yield from file
+def write_for_rewind(path: Path) -> Path:
+    """Write the events of a recording as a trace of agent-rewind, beside it, and return where."""
+    target = path.with_suffix(".rewind")
+    with path.open("rb") as source, target.open("w", encoding="utf-8", buffering=1 << 20) as file:
+        source.readline()
+        file.write('{"rewind_format":1,"created_at":0,"meta":{}}\n')
+        for number, line in enumerate(source):
+            event = {"seq": number, "kind": "tool", "name": "event", "fingerprint": "f", "request": {}}
+            file.write(f'{json.dumps(event)[:-1]},"response":{line.decode().rstrip()}}}\n')
+    return target

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from loopkit.debugger import large as large_module
+from loopkit.debugger import recorded
 from loopkit.debugger.large import LargeTimeline
+from loopkit.debugger.library import summarise
 from loopkit.debugger.rows import row_text
 from loopkit.recording.index_file import index_path
 from tests.bench.large_file import write_large
@@ -81,6 +83,13 @@ def test_without_a_place_for_it_the_outline_stays_in_memory(run: Path, monkeypat
     monkeypatch.setenv("LOOPKIT_CACHE", str(blocked))
     assert rows(run)[1] == rows(run)[1]
     assert not rows(run)[0]
+
+
+def test_a_list_of_recordings_says_the_same_of_a_large_one(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = summarise(run)
+    monkeypatch.setattr(recorded, "LARGE_BYTES", 1000)
+    assert summarise(run) == summarise(run) == whole
+    assert index_path(run).exists()
 
 
 def test_a_file_that_is_replaced_while_it_is_looked_at_is_read_anew(run: Path) -> None:

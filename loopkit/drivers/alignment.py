@@ -43,31 +43,34 @@ class Pair:
 
 def subject_of(event: Event) -> tuple[Hashable, ...]:
     """Return what an event is about; in a sound log no two events of a loop share it, spontaneous ones excepted."""
-    fact, turn = event.fact, event.iteration
-    match fact:
-        case e.LoopStarted():
-            return ("start",)
-        case e.LoopFinished() | e.LoopFailed():
-            return ("end",)
-        case e.ModelRequested(attempt):
-            return "request", turn, attempt
-        case e.ModelAttemptFailed(attempt):
-            return "failed attempt", turn, attempt
-        case e.ModelReplied() | e.ModelInterrupted():
-            return "answer", turn
-        case e.RepetitionDetected(detector):
-            return "repetition", turn, detector
-        case e.DecisionRequested(call, version):
-            return "decision asked for", call, version
-        case e.Decided(call, version) | e.DecisionExpired(call, version):
-            return "decision", call, version
-        case e.ToolStarted(call) | e.ToolSkipped(call):
-            return "run", call
-        case e.ToolReturned(call) | e.ToolFailed(call) | e.ToolAbandoned(call):
-            return "result", call
-        case e.ResultProcessed(call, _, processor):
-            return "processed", call, processor
-    return event.type, turn
+    place = _SUBJECTS.get(type(event.fact))
+    if place is None:
+        return event.type, event.iteration
+    word, of_iteration, fields = place
+    values = tuple([getattr(event.fact, name) for name in fields])
+    return (word, event.iteration, *values) if of_iteration else (word, *values)
+
+
+# by class: a word, whether the iteration belongs to it, and which fields do
+_SUBJECTS: dict[type[e.Fact], tuple[str, bool, tuple[str, ...]]] = {
+    e.LoopStarted: ("start", False, ()),
+    e.LoopFinished: ("end", False, ()),
+    e.LoopFailed: ("end", False, ()),
+    e.ModelRequested: ("request", True, ("attempt",)),
+    e.ModelAttemptFailed: ("failed attempt", True, ("attempt",)),
+    e.ModelReplied: ("answer", True, ()),
+    e.ModelInterrupted: ("answer", True, ()),
+    e.RepetitionDetected: ("repetition", True, ("detector",)),
+    e.DecisionRequested: ("decision asked for", False, ("call", "version")),
+    e.Decided: ("decision", False, ("call", "version")),
+    e.DecisionExpired: ("decision", False, ("call", "version")),
+    e.ToolStarted: ("run", False, ("call",)),
+    e.ToolSkipped: ("run", False, ("call",)),
+    e.ToolReturned: ("result", False, ("call",)),
+    e.ToolFailed: ("result", False, ("call",)),
+    e.ToolAbandoned: ("result", False, ("call",)),
+    e.ResultProcessed: ("processed", False, ("call", "processor")),
+}
 
 
 def align(recorded: Sequence[Event], came: Sequence[Event], *, ordered: bool = True) -> list[Pair]:

@@ -37,7 +37,9 @@ class CallDrift:
 
 def comparable(events: Sequence[Event]) -> list[Event]:
     """Return a run's events without what is other each time."""
-    return [dataclasses.replace(event, fact=_plain(event.fact)) for event in events if _counts(event)]
+    return [
+        Event(event.seq, event.t, event.loop, event.iteration, _plain(event.fact)) for event in events if _counts(event)
+    ]
 
 
 def _counts(event: Event) -> bool:
@@ -102,11 +104,10 @@ def renumbered(recorded: Sequence[Event], came: Sequence[Event]) -> list[Event]:
         known = numbers[event.loop]
         fact = event.fact
         call = getattr(fact, "call", None)
-        if isinstance(call, str):
-            fact = dataclasses.replace(fact, call=known.calls.get(call, f"{call}+"))  # type: ignore[type-var]  # each has one
-        result.append(
-            dataclasses.replace(event, iteration=known.turns.get(event.iteration, event.iteration), fact=fact)
-        )
+        if isinstance(call, str) and (number := known.calls.get(call, f"{call}+")) != call:
+            fact = dataclasses.replace(fact, call=number)  # type: ignore[type-var]  # each has one
+        turn = known.turns.get(event.iteration, event.iteration)
+        result.append(Event(event.seq, event.t, event.loop, turn, fact))
     return result
 
 

@@ -15,7 +15,7 @@ import anyio
 from loopkit import events as e
 from loopkit.drivers.asking_again import TodaysAgent
 from loopkit.drivers.changed_agent import last_joined
-from loopkit.drivers.diagnosing import diagnose
+from loopkit.drivers.diagnosing import diagnose, same_course
 from loopkit.drivers.divergence import Divergence
 from loopkit.drivers.findings import Diagnosis, Drift, Finding
 from loopkit.drivers.following import first_difference
@@ -185,14 +185,17 @@ def _live(recording: Recording, replay: LiveReplay, backend: str) -> Found:
     if found[0] is not None:
         return found
     live = run_apart(lambda: replay.run(events), backend)
+    shown = None
+    met: Sequence[Event] = events
+    came: Sequence[Event] = live.events
     if replay.live_model:
-        shown = {event.seq: event for event in live.events}
+        shown = {event.seq: event for event in came}
         # with recorded results nothing starts the sub-agents that they came from
         met = [event for event in events if replay.live_tools or event.loop == e.ROOT]
-        diagnosis = diagnose(comparable(met), comparable(renumbered(met, live.events)), live=True, shown=shown)
-    else:
-        diagnosis = diagnose(events, live.events, live=True)
-    diagnosis = _with_missing(diagnosis, events, live)
+        met, came = comparable(met), comparable(renumbered(met, came))
+    if live.missing is None and same_course(met, came):
+        return None, None
+    diagnosis = _with_missing(diagnose(met, came, live=True, shown=shown), events, live)
     if not diagnosis.findings:
         return None, None
     first = diagnosis.findings[0]

@@ -1,6 +1,6 @@
 """Prints what a replay costs per recorded call (spec/performance.md goals 16): `python -m tests.bench.replay_cost`.
 
-With `--peers PYTHON`, an interpreter that has vcrpy and httpx, also what a cassette matched on its body costs.
+With `--peers PYTHON`, an interpreter that has vcrpy, httpx and agent-rewind, also what they cost.
 """
 
 from __future__ import annotations
@@ -130,11 +130,31 @@ gc.collect(); before = time.process_time(); run("none")
 print((time.process_time() - before) / n * 1e6)
 """
 
+REWIND = """
+import gc, sys, time, tempfile, pathlib
+import rewind
+n = int(sys.argv[1])
+@rewind.llm
+def ask(**request): return {"text": "y" * 300}
+@rewind.tool
+def lookup(key: str) -> str: return "x" * 200
+path = str(pathlib.Path(tempfile.mkdtemp()) / "run.rewind")
+def run():
+    for i in range(n):
+        ask(model="m", messages=[{"role": "user", "content": f"{i} " + "x" * 1000}])
+        lookup(f"key {i}")
+with rewind.record(path): run()
+gc.collect(); before = time.process_time()
+with rewind.replay(path): run()
+print((time.process_time() - before) / n * 1e6)
+"""
+PEERS = {"vcrpy, JSON, matched on the body": VCR, "agent-rewind, an answer and a call": REWIND}
+
 
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--peers", metavar="PYTHON", help="an interpreter with vcrpy and httpx")
+    parser.add_argument("--peers", metavar="PYTHON", help="an interpreter with vcrpy, httpx and agent-rewind")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         tables = [costs(calls, Path(folder) / f"{calls}.jsonl") for calls in SIZES]
@@ -142,14 +162,15 @@ def main() -> None:
     for name in tables[0]:
         sys.stdout.write(f"{name:<40}" + "".join(f"{table[name]:>10.0f}" for table in tables) + "\n")
     if options.peers:
-        figures = [_peer(options.peers, calls) for calls in SIZES[:2]]
-        sys.stdout.write(
-            f"{'vcrpy, JSON, matched on the body':<40}" + "".join(f"{each:>10.0f}" for each in figures) + "\n"
-        )
+        for name, script in PEERS.items():
+            # vcrpy's cost grows with the cassette: the largest would take minutes
+            sizes = SIZES[:2] if script is VCR else SIZES
+            figures = [_peer(options.peers, script, calls) for calls in sizes]
+            sys.stdout.write(f"{name:<40}" + "".join(f"{each:>10.0f}" for each in figures) + "\n")
 
 
-def _peer(python: str, calls: int) -> float:
-    done = subprocess.run([python, "-c", VCR, str(calls)], check=True, capture_output=True, text=True)
+def _peer(python: str, script: str, calls: int) -> float:
+    done = subprocess.run([python, "-c", script, str(calls)], check=True, capture_output=True, text=True)
     return float(done.stdout)
 
 

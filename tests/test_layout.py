@@ -47,6 +47,12 @@ def test_no_module_has_two_jobs() -> None:
     assert {name: size for name, size in lengths.items() if size > MOST_LINES} == {}
 
 
+def test_no_two_decisions_share_a_number() -> None:
+    numbers = [path.name.partition("-")[0] for path in sorted((ROOT / "docs" / "decisions").glob("[0-9]*.md"))]
+    assert numbers
+    assert {number for number in numbers if numbers.count(number) > 1} == set()
+
+
 def test_packages_say_that_they_are_typed() -> None:
     assert (ROOT / "loopkit" / "py.typed").exists()
     assert (ROOT / "tui" / "loopkit_tui" / "py.typed").exists()

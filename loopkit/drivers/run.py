@@ -274,7 +274,7 @@ class Run:
 
         Its ordinal is its place in the order in which the call's loops began. Of loops that a handler starts at once,
         trio runs the beginnings in an order of its own, so that two runs of the same handler may number them
-        differently; each recording is sound by itself (docs/decisions/0014).
+        differently; each recording is sound by itself (docs/decisions/0015).
 
         Raises:
             LoopClosed: the call has ended; a loop that attaches late is refused (spec/loop.md 7.4).

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from loopkit.cli.output import warn_of
+from loopkit.cli.secret_options import secrets_given
 from loopkit.errors import LoopkitError, UserError
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ def _accepted(file: str, agent: Agent, options: argparse.Namespace) -> str:
     from loopkit.debugger.mending import accept_file, free_name_beside
 
     out = options.output or free_name_beside(file, "accepted")
-    return visible(str(accept_file(file, agent, out, backend=options.backend)))
+    return visible(str(accept_file(file, agent, out, backend=options.backend, secrets=secrets_given(options))))
 
 
 def _re_recorded(file: str, agent: Agent, step: str, options: argparse.Namespace) -> str:
@@ -115,4 +116,4 @@ def _re_recorded(file: str, agent: Agent, step: str, options: argparse.Namespace
     from loopkit.debugger.mending import free_name_beside, re_record_file
 
     out = options.output or free_name_beside(file, "re-recorded")
-    return visible(str(re_record_file(file, agent, step, out, backend=options.backend)))
+    return visible(str(re_record_file(file, agent, step, out, backend=options.backend, secrets=secrets_given(options))))

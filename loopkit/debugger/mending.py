@@ -3,26 +3,40 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 from pathlib import Path
 
 from loopkit.agent import Agent
 from loopkit.drivers.mending import accept, re_record
 
 
-def accept_file(path: str | Path, agent: Agent, out: str | Path, *, backend: str | None = None) -> Path:
+def accept_file(
+    path: str | Path,
+    agent: Agent,
+    out: str | Path,
+    *,
+    backend: str | None = None,
+    secrets: Mapping[str, str] | None = None,
+) -> Path:
     """Keep what an agent does today on a recording's answers as a new recording; see `drivers.mending.accept`."""
-    return accept(path, agent, out, backend=backend)
+    return accept(path, agent, out, backend=backend, secrets=secrets)
 
 
 def re_record_file(
-    path: str | Path, agent: Agent, step: str | int, out: str | Path, *, backend: str | None = None
+    path: str | Path,
+    agent: Agent,
+    step: str | int,
+    out: str | Path,
+    *,
+    backend: str | None = None,
+    secrets: Mapping[str, str] | None = None,
 ) -> Path:
     """Have one step answered live and keep the run as a new recording; see `drivers.mending.re_record`.
 
     Args:
         step: a call's id, or the number of an event.
     """
-    return re_record(path, agent, step, out, backend=backend)
+    return re_record(path, agent, step, out, backend=backend, secrets=secrets)
 
 
 def free_name_beside(path: str | Path, word: str) -> Path:

@@ -160,6 +160,8 @@ class _Doctor:
         match recorded.fact, came.fact:
             case e.LoopStarted() as before, e.LoopStarted() as after:
                 return self._start(pair, before, after)
+            case e.AgentChanged() as before, e.AgentChanged() as after if before != after:
+                return self._start(pair, _as_start(before), _as_start(after))
             case e.ModelReplied(before), e.ModelReplied(after) if self._live:
                 return self._answer(pair, before.tool_calls, after.tool_calls)
             case e.ModelRequested(), e.ModelRequested():
@@ -306,6 +308,13 @@ def _changes_input(cause: _Cause, fact: e.Fact) -> bool:
     if isinstance(call, str) and cause.finding.loop.startswith(f"{call}#"):
         return True
     return isinstance(fact, e.ResultProcessed) and cause.finding.call == call
+
+
+def _as_start(fact: e.AgentChanged) -> e.LoopStarted:
+    """Return the agent that a loop goes on with as one that starts a loop, so that its parts are compared."""
+    return e.LoopStarted(
+        fact.agent, (), fact.tools, fact.configuration, fact.model, fact.settings, fallbacks=fact.fallbacks
+    )
 
 
 def _enters_history(fact: e.Fact) -> bool:

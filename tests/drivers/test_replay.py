@@ -13,6 +13,8 @@ import pytest
 from loopkit import Agent, ScriptedProvider, ToolLoopConfig, Usage, tool
 from loopkit import events as e
 from loopkit.core.config import ApprovalContext
+from loopkit.drivers.diagnosing import diagnose
+from loopkit.drivers.findings import Drift
 from loopkit.drivers.replay import replay
 from loopkit.drivers.replay_report import ReplayReport
 from loopkit.errors import RecordingDamaged, RecordingError, ReplayDivergence
@@ -293,3 +295,14 @@ def test_a_divergence_is_readable() -> None:
     assert "first difference at event 1; 1 of 2 recorded events came the same; 1 cause" in text
     assert "1. course: happens today only: iteration 1 starts" in text
     assert "event 2, root: does not happen today: the loop ends" in text
+
+
+def test_an_agent_that_a_fork_went_on_with_is_compared_part_by_part() -> None:
+    """features 20: which part of it changed, as of one that begins a run."""
+    start = e.Event(1, 0.0, "root", 0, e.LoopStarted("a", (Message.user("go"),)))
+    then, now = (
+        e.Event(2, 0.0, "root", 0, e.AgentChanged("a", (look.definition, count.definition), model=model, by="fork"))
+        for model in ("model-1", "model-2")
+    )
+    (finding,) = diagnose([start, then], [start, now]).findings
+    assert (finding.drift, finding.diff) == (Drift.MODEL, ("- 'model-1'", "+ 'model-2'"))

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from loopkit.drivers.handle import Yielded as Yielded
     from loopkit.drivers.replay import replay as replay
     from loopkit.drivers.result import ToolLoopResult as ToolLoopResult
+    from loopkit.drivers.resume import resume as resume
     from loopkit.drivers.stream import Done as Done
     from loopkit.drivers.stream import tool_loop_stream as tool_loop_stream
     from loopkit.drivers.tool_loop import tool_loop as tool_loop
@@ -49,11 +50,15 @@ if TYPE_CHECKING:
     from loopkit.messages import ToolOutput as ToolOutput
     from loopkit.messages import ToolResult as ToolResult
     from loopkit.messages import Usage as Usage
+    from loopkit.outcomes import AddMessages as AddMessages
     from loopkit.outcomes import Approve as Approve
     from loopkit.outcomes import Cancelled as Cancelled
     from loopkit.outcomes import Complete as Complete
     from loopkit.outcomes import Continue as Continue
     from loopkit.outcomes import Deny as Deny
+    from loopkit.outcomes import EditAnswer as EditAnswer
+    from loopkit.outcomes import EditMessage as EditMessage
+    from loopkit.outcomes import EditResult as EditResult
     from loopkit.outcomes import LoopDetected as LoopDetected
     from loopkit.outcomes import MaxIterations as MaxIterations
     from loopkit.outcomes import Modify as Modify
@@ -91,6 +96,7 @@ _HOMES = {
     "loopkit.drivers.handle": ("Completed", "Failed", "InjectMessages", "LoopHandle", "Yielded"),
     "loopkit.drivers.replay": ("replay",),
     "loopkit.drivers.result": ("ToolLoopResult",),
+    "loopkit.drivers.resume": ("resume",),
     "loopkit.drivers.stream": ("Done", "tool_loop_stream"),
     "loopkit.drivers.tool_loop": ("tool_loop",),
     "loopkit.errors": (
@@ -114,6 +120,10 @@ _HOMES = {
         "Usage",
     ),
     "loopkit.outcomes": (
+        "EditResult",
+        "EditMessage",
+        "EditAnswer",
+        "AddMessages",
         "Approve",
         "Cancelled",
         "Complete",

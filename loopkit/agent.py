@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
 from typing import Any
 
 from loopkit.core.config import ToolLoopConfig
@@ -12,7 +14,7 @@ from loopkit.drivers.parts import LoopParts, messages_of
 from loopkit.drivers.result import ToolLoopResult
 from loopkit.drivers.run import Watcher
 from loopkit.drivers.tool_loop import run_parts
-from loopkit.errors import LoopkitError
+from loopkit.errors import AgentBuildError, LoopkitError
 from loopkit.messages import Message
 from loopkit.providers.binding import ModelSource, bind
 from loopkit.providers.protocol import Provider
@@ -64,6 +66,37 @@ class Agent:
 
     def __repr__(self) -> str:
         return f"Agent({self.name!r}, model={self.model!r}, tools={list(self.registry.names)})"
+
+    def changed(
+        self,
+        *,
+        provider: ModelSource | None = None,
+        system: str | None = None,
+        config: Mapping[str, Any] | None = None,
+    ) -> Agent:
+        """Return an agent that is this one but for what is given.
+
+        Args:
+            config: fields of `ToolLoopConfig`, by name.
+
+        Raises:
+            AgentBuildError: the configuration has no such field, or one can't be set so.
+        """
+        other = copy.copy(self)
+        if system is not None:
+            other.system = system
+        if config:
+            known = {field.name for field in fields(ToolLoopConfig)}
+            strangers = sorted(config.keys() - known)
+            if strangers:
+                raise AgentBuildError(f"the configuration has no {strangers[0]!r}: it has {', '.join(sorted(known))}")
+            try:
+                other.config = replace(self.config, **config)
+            except (ValueError, TypeError) as error:
+                raise AgentBuildError(f"the configuration can't be changed so: {error}") from None
+        if provider is not None:
+            other.models = bind(provider, None, self.settings).models
+        return other
 
     def parts(self, task: str | Sequence[Message], ctx: LoopDepth | None = None) -> LoopParts:
         """Return what a run of this agent is made of."""

@@ -1,11 +1,11 @@
-"""How a tool call is decided and how a loop ends: plain values, compared by content (spec/loop.md 1)."""
+"""How a tool call is decided, what a fork changes, how a loop ends: plain values, compared by content (spec/loop.md 1)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from loopkit.messages import JSONObject
+from loopkit.messages import JSONObject, Message
 
 DENIED_WITHOUT_REASON = "Denied by the user."
 
@@ -38,6 +38,44 @@ class Respond:
 
 
 ToolApproval: TypeAlias = Approve | Deny | Modify | Respond
+
+
+@dataclass(frozen=True, slots=True)
+class EditMessage:
+    """Edit of a fork: another message in the history, from the start of an iteration on.
+
+    Args:
+        place: which one, from 0; a negative one counts from the end.
+        message: what takes its place, or None to take it out.
+    """
+
+    place: int
+    message: Message | None
+
+
+@dataclass(frozen=True, slots=True)
+class AddMessages:
+    """Edit of a fork: more messages behind the history, from the start of an iteration on."""
+
+    messages: tuple[Message, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EditAnswer:
+    """Edit of a fork: another answer in the place of what the model said in an iteration."""
+
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class EditResult:
+    """Edit of a fork: another result of a call; its handler is not run again."""
+
+    content: str
+    is_error: bool = False
+
+
+ForkEdit: TypeAlias = ToolApproval | EditMessage | AddMessages | EditAnswer | EditResult
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ COMMANDS = {
     "run": "run an agent without a screen and record it",
     "show": "print the timeline of a recording",
     "replay": "check that recordings still go the same way",
+    "resume": "go on with a recording whose run was cut short",
     "fork": "go on from inside a recording with one thing changed",
     "diff": "say where two runs part",
     "ls": "list the recordings of a folder",

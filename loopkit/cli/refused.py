@@ -7,8 +7,12 @@ from pathlib import Path
 from loopkit.cli.output import warn
 
 
-def refused_tools(recording: Path | None) -> list[str]:
-    """Return the names of the tools whose calls the policy did not let run; those of a fork's parent don't count."""
+def refused_tools(recording: Path | None, after: int = 0) -> list[str]:
+    """Return the names of the tools whose calls the policy did not let run; those of a fork's parent don't count.
+
+    Args:
+        after: number of the last event that doesn't count either.
+    """
     from loopkit.debugger.recorded import open_recording
     from loopkit.events import Decided
     from loopkit.outcomes import Deny
@@ -20,7 +24,7 @@ def refused_tools(recording: Path | None) -> list[str]:
         refused = [
             event.fact.call
             for event in recorded.events
-            if event.seq > (copied or 0)
+            if event.seq > max(copied or 0, after)
             and isinstance(event.fact, Decided)
             and isinstance(event.fact.decision, Deny)
             and event.fact.by.startswith("policy")

@@ -11,17 +11,12 @@ import argparse
 import sys
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from loopkit.cli.durability import add_durability
-from loopkit.cli.output import USAGE_ERROR, print_json, warn, warn_of
-from loopkit.cli.refused import advise_on, refused_tools
+from loopkit.cli.outcome import report_outcome
+from loopkit.cli.output import warn
 from loopkit.cli.secret_options import add_redaction
 from loopkit.cli.stopping import stopped_like_ctrl_c
-from loopkit.errors import ProviderError, UserError
-
-if TYPE_CHECKING:
-    from loopkit.debugger.runs import HeadlessOutcome
 
 APPROVE = ("read-only", "all", "none")
 
@@ -63,48 +58,4 @@ def run(options: argparse.Namespace) -> int:
             redacted=not options.no_redaction,
             tell=warn,
         )
-    refused = refused_tools(outcome.path)
-    data = {**_data(outcome), "refused": refused}
-    if options.json:
-        print_json(data)
-    else:
-        _print(data)
-    if options.approve == APPROVE[0]:
-        advise_on(refused, "--approve")
-    if outcome.error is not None:
-        if options.debug:
-            raise outcome.error
-        warn_of(outcome.error)
-        return USAGE_ERROR if isinstance(outcome.error, (ProviderError, UserError)) else 1
-    return 0 if data["outcome"] == "complete" else 1
-
-
-def _data(outcome: HeadlessOutcome) -> dict[str, Any]:
-    from loopkit.debugger.report import reason_name
-    from loopkit.debugger.rows import reason_text
-    from loopkit.debugger.totals import reported_tokens
-
-    result, error = outcome.result, outcome.error
-    reason = result.termination_reason if result is not None else None
-    input_tokens, output_tokens = reported_tokens(None if result is None else result.subtree_usage)
-    return {
-        "outcome": reason_name(reason) if reason is not None else "failed",
-        "outcome_text": reason_text(reason) if reason is not None else "failed",
-        "error": None if error is None else {"type": type(error).__name__, "message": str(error)},
-        "answer": result.response.text if result is not None and result.response is not None else None,
-        "iterations": result.iterations if result is not None else None,
-        "input_tokens": input_tokens,
-        "output_tokens": output_tokens,
-        "recording": None if outcome.path is None else str(outcome.path),
-    }
-
-
-def _print(data: dict[str, Any]) -> None:
-    from loopkit.debugger.display import visible
-
-    if data["answer"]:
-        print(visible(data["answer"]))
-        print()
-    print(f"outcome    {data['outcome_text']}")
-    if data["recording"] is not None:
-        print(f"recording  {visible(data['recording'])}")
+    return report_outcome(outcome, options, "--approve")

@@ -20,9 +20,10 @@ from loopkit.drivers.loop_driver import LoopDriver
 from loopkit.drivers.replay import Source, replay
 from loopkit.drivers.replay_report import Match, ReplayReport
 from loopkit.drivers.result import ToolLoopResult
+from loopkit.drivers.resume import RunAgain, resume
 from loopkit.errors import RecordingError, RecordingUnwritable, UserError
 from loopkit.events import ROOT, Event, ModelAttemptFailed
-from loopkit.outcomes import ToolApproval
+from loopkit.outcomes import ForkEdit, ToolApproval
 from loopkit.providers.protocol import Delta
 from loopkit.recording.check import Finding, check_recording, notes_on
 from loopkit.recording.reader import read_recording, require_sound
@@ -163,7 +164,7 @@ def replay_file(
 def fork_file(
     path: str | Path,
     at: int | str,
-    edit: ToolApproval | None,
+    edit: ForkEdit | None,
     agent: Agent,
     out: str | Path,
     *,
@@ -201,6 +202,42 @@ def fork_file(
     if isinstance(end, Exception):
         raise end
     return Path(out)
+
+
+def resume_file(
+    path: str | Path,
+    agent: Agent,
+    *,
+    approve: Approval = "read-only",
+    run_again: RunAgain = (),
+    durability: Durability = "iteration",
+    secrets: Mapping[str, str] | None = None,
+    backend: str = "asyncio",
+    tell: Callable[[str], None] = lambda _: None,
+) -> HeadlessOutcome:
+    """Go on with an unfinished recording, without a screen; see `loopkit.resume`.
+
+    Args:
+        approve: which of the calls from here on run.
+        run_again: ids of calls that had started and may run once more, or `all`.
+        durability: when the recording reaches the disk; see `loopkit.Recorder`.
+        secrets: what its placeholders stand for.
+        tell: as in `run_headless`.
+
+    Raises:
+        UserError: the recording can't be gone on with, in one line.
+    """
+    watcher = Unattended(HEADLESS_POLICIES[approve](), tell)
+    match _end_of(
+        lambda: resume(path, agent=agent, run_again=run_again, secrets=secrets, durability=durability, watcher=watcher),
+        backend,
+    ):
+        case UserError() as error:
+            raise error
+        case Exception() as error:
+            return HeadlessOutcome(None, error, Path(path))
+        case result:
+            return HeadlessOutcome(result, None, Path(path))
 
 
 def secrets_of_file(path: str | Path) -> FileSecrets:

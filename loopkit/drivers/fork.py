@@ -18,7 +18,7 @@ from loopkit.core.history import INTERRUPTED_CALL
 from loopkit.core.loop import fold
 from loopkit.core.state import AskDecision, Effect, LoopState, ProcessResult, RunTool
 from loopkit.drivers.cleaning import cleaned
-from loopkit.drivers.fork_point import ForkEdit, ForkPoint, find_fork_point
+from loopkit.drivers.fork_point import ForkPoint, find_fork_point
 from loopkit.drivers.going_on import complete_ends, is_gone_on_with, leave_gates
 from loopkit.drivers.originals import Originals, originals_of
 from loopkit.drivers.orphans import append_to_inherited, close_orphans
@@ -28,6 +28,7 @@ from loopkit.drivers.result import ToolLoopResult
 from loopkit.drivers.run import Run, Watcher, new_header
 from loopkit.drivers.tool_loop import DriverMade, continue_root
 from loopkit.events import Event
+from loopkit.outcomes import ForkEdit
 from loopkit.recording.reader import Recording, read_recording, require_sound
 from loopkit.recording.writer import Recorder
 

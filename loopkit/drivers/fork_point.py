@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from loopkit import events as e
 from loopkit.core.editing import result_can_be_edited
@@ -16,51 +15,13 @@ from loopkit.drivers.originals import Originals
 from loopkit.errors import UserError
 from loopkit.events import Event
 from loopkit.messages import Message
-from loopkit.outcomes import Modify, ToolApproval
+from loopkit.outcomes import AddMessages, EditAnswer, EditMessage, EditResult, ForkEdit, Modify, ToolApproval
 from loopkit.recording.reader import Recording
 from loopkit.tools.checks import SchemaCheck
 
 FORK = "fork"
 _ITERATION = re.compile(r"(?P<loop>.+)/(?P<number>[1-9]\d*)")
 _ENDS = (e.ToolReturned, e.ToolFailed, e.ToolAbandoned, e.ToolSkipped, e.ResultProcessed)
-
-
-@dataclass(frozen=True, slots=True)
-class EditMessage:
-    """Edit of a fork: another message in the history, from the start of an iteration on.
-
-    Args:
-        place: which one, from 0; a negative one counts from the end.
-        message: what takes its place, or None to take it out.
-    """
-
-    place: int
-    message: Message | None
-
-
-@dataclass(frozen=True, slots=True)
-class AddMessages:
-    """Edit of a fork: more messages behind the history, from the start of an iteration on."""
-
-    messages: tuple[Message, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class EditAnswer:
-    """Edit of a fork: another answer in the place of what the model said in an iteration."""
-
-    message: Message
-
-
-@dataclass(frozen=True, slots=True)
-class EditResult:
-    """Edit of a fork: another result of a call; its handler is not run again."""
-
-    content: str
-    is_error: bool = False
-
-
-ForkEdit: TypeAlias = ToolApproval | EditMessage | AddMessages | EditAnswer | EditResult
 
 
 @dataclass(frozen=True)

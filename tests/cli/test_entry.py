@@ -54,7 +54,7 @@ def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
         (["show", "a", "--iteration", "x"], "invalid int value: 'x'"),
         (["show", "a", "--iteration", "1", "--events"], "not allowed with"),
         (["run", "agent.py:agent"], "required: --task"),
-        (["fork", "a", "--at", "1", "--agent", "b:c"], "one of the arguments --approve --deny"),
+        (["fork", "a", "--at", "1", "--agent", "b:c", "--approve", "--deny"], "not allowed with"),
         (["replay", "a", "--unknown"], "unrecognized arguments: --unknown"),
     ],
 )

@@ -11,9 +11,9 @@ import anyio
 from loopkit import Agent, ScriptedProvider, ToolLoopConfig, Usage, tool
 from loopkit import events as e
 from loopkit.drivers.fork import fork
-from loopkit.drivers.fork_point import ForkEdit
 from loopkit.drivers.replay import replay
 from loopkit.drivers.result import ToolLoopResult
+from loopkit.outcomes import ForkEdit
 from loopkit.providers.protocol import ChatRequest
 from loopkit.recording.reader import read_recording
 from loopkit.recording.writer import Recorder

@@ -10,11 +10,10 @@ import pytest
 from loopkit import Agent, ScriptedProvider, ToolCall, ToolLoopConfig, Usage, tool
 from loopkit import events as e
 from loopkit.core.loop import fold
-from loopkit.drivers.fork_point import AddMessages, EditAnswer, EditMessage, EditResult
 from loopkit.drivers.replay import replay
 from loopkit.errors import UserError
 from loopkit.messages import Message
-from loopkit.outcomes import Complete, Continue, Deny, Stop
+from loopkit.outcomes import AddMessages, Complete, Continue, Deny, EditAnswer, EditMessage, EditResult, Stop
 from tests.drivers.fork_stage import agent, facts, forked, kept, look, middle, model, parent_of, ran, read
 from tests.drivers.stage import ask
 

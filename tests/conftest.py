@@ -36,4 +36,5 @@ def _recordings_of_tests_stay_apart(tmp_path_factory: pytest.TempPathFactory) ->
     """Runs that tests start, in processes of their own too, are never kept in the person's own folder."""
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("LOOPKIT_RECORDINGS", str(tmp_path_factory.mktemp("recordings")))
+        environment.setenv("LOOPKIT_CACHE", str(tmp_path_factory.mktemp("cache")))
         yield

@@ -114,6 +114,7 @@ class LargeTimeline(Timeline):
         self._stale = False
         self._taken_in = 0.0
         self._told = 0
+        self._known_loops: dict[str, int] = {}
         kept = None if follow or owner_of(path) is not None else read_index(path, VERSION, TYPECODES)
         if kept is None:
             self._begin()
@@ -207,6 +208,7 @@ class LargeTimeline(Timeline):
         """Read another file, or another run, that stands in the place of the one that was opened."""
         self._reader.close()
         self._told = 0
+        self._known_loops.clear()
         self._open()
         self._begin().advance(_FIRST_SLICE)
         self._take_in()
@@ -245,7 +247,9 @@ class LargeTimeline(Timeline):
             self.usage = outline.total_usage()
 
     def _forget(self) -> None:
-        self._window = OutlineWindow(self.outline, self.event, over=self._complete and not self.follow)
+        self._window = OutlineWindow(
+            self.outline, self.event, over=self._complete and not self.follow, known=self._known_loops
+        )
 
     # ── what is looked at ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -281,9 +285,9 @@ class LargeTimeline(Timeline):
         """Return a loop by its number in the outline."""
         return self._window.loop(number)
 
-    def loop_number(self, loop: LoopNode) -> int | None:
-        """Return the number of a loop in the outline."""
-        return self._window.number_of(loop.path)
+    def loop_number(self, path: str) -> int | None:
+        """Return the number of a loop that was looked at before."""
+        return self._known_loops.get(path)
 
     def place_of_event(self, place: int) -> int:
         """Return the place of the row that shows an event."""

@@ -30,12 +30,13 @@ class OutlineWindow(Timeline):
         outline: the whole run.
         read: returns an event by its place.
         over: nothing more comes: what is open in the outline has been cut off.
+        known: filled with the number of every loop that is read, by path.
 
     Attributes:
         weight: bytes of the lines that were read.
     """
 
-    def __init__(self, outline: Outline, read: Callable[[int], e.Event], *, over: bool) -> None:
+    def __init__(self, outline: Outline, read: Callable[[int], e.Event], *, over: bool, known: dict[str, int]) -> None:
         super().__init__()
         self._order = _InOrderOfEvents()
         self.rows = self._order.rows
@@ -43,6 +44,7 @@ class OutlineWindow(Timeline):
         self._outline = outline
         self._read = read
         self._over = over
+        self._known = known
         self._groups: set[int] = set()
         self._nodes: dict[int, LoopNode] = {}
         self._taken: set[int] = set()
@@ -64,10 +66,6 @@ class OutlineWindow(Timeline):
         """Return a loop by its number in the outline."""
         self._load(self._outline.event_group[self._outline.loop_start[number]])
         return self._nodes[number]
-
-    def number_of(self, path: str) -> int | None:
-        """Return the number of a loop that is loaded."""
-        return next((number for number, node in self._nodes.items() if node.path == path), None)
 
     def _loop_of(self, event: int) -> int:
         return int(self._outline.group_loop[self._outline.event_group[event]])
@@ -165,6 +163,7 @@ class OutlineWindow(Timeline):
         """Give a loop that was just begun what its later events make of it."""
         outline = self._outline
         self._nodes[loop] = node
+        self._known[node.path] = loop
         model = None if node.started.model else outline.first_model(loop)
         node.counted = Counted(outline.loop_iterations[loop], outline.loop_calls[loop], model)
         node.usage, node.subtree_usage = outline.loop_tokens(loop)

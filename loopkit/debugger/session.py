@@ -13,7 +13,7 @@ from loopkit.debugger.arguments import read_arguments
 from loopkit.debugger.display import one_line
 from loopkit.debugger.large import LargeTimeline
 from loopkit.debugger.nodes import Row
-from loopkit.debugger.recorded import OpenedRun, open_to_look
+from loopkit.debugger.recorded import OpenedRun, open_recording, open_to_look
 from loopkit.debugger.rows import failure_text
 from loopkit.debugger.status import Mode, PendingDecision, Status, definition_of, pending_decision, status_of
 from loopkit.debugger.timeline import Timeline, task_text
@@ -55,13 +55,17 @@ class Session:
         self._checks: dict[str, SchemaCheck] = {}
 
     @classmethod
-    def open(cls, path: str | Path) -> Session:
+    def open(cls, path: str | Path, *, whole: bool = False) -> Session:
         """Open a recording, ours or a foreign one.
+
+        Args:
+            whole: load also what is large or still written; otherwise such a recording is read in windows, and on by
+                `read_on`.
 
         Raises:
             UserError: it can't be read, in one line.
         """
-        recorded = open_to_look(path)
+        recorded = open_recording(path) if whole else open_to_look(path)
         root = recorded.timeline.root
         title = recorded.title or (task_text(root.started.messages) if root else "") or recorded.path.name
         return cls(recorded=recorded, title=title)

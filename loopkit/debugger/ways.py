@@ -153,16 +153,17 @@ class LargeWays(Ways):
 
     def iteration(self, loop: LoopNode, number: int) -> int | None:
         outline = self._large.outline
-        own = self._large.loop_number(loop)
+        own = self._large.loop_number(loop.path)
         group = None if own is None else outline.group_at(own, number)
         return None if group is None else outline.place_of_event(outline.group_first[group])
 
     def agents(self, paths: Collection[str]) -> list[tuple[int, int]]:
         outline = self._large.outline
         lines = []
-        for loop, start in enumerate(outline.loop_start):
-            rows = outline.rows_of_event(start)
-            if rows and outline.kind_of(rows[0]) is RowKind.AGENT and self._large.loop(loop).path in paths:
+        for path in paths:
+            loop = self._large.loop_number(path)
+            rows = [] if loop is None else outline.rows_of_event(outline.loop_start[loop])
+            if rows and outline.kind_of(rows[0]) is RowKind.AGENT:
                 lines.append(outline.place_of_row(rows[0]))
         return [(line, self._end_of_agent(line)) for line in sorted(lines)]
 

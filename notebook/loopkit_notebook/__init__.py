@@ -30,7 +30,7 @@ def view(path: str | Path) -> RunWidget:
     """
     made = _cells.claim(current_cell())
     try:
-        widget = RunWidget(Session.open(path))
+        widget = RunWidget(Session.open(path, whole=True))
     except UserError as error:
         raise _in_one_line(error) from None
     made.add(widget)

@@ -24,7 +24,7 @@ from tests.bench.large_file import write_for_rewind, write_large
 from tests.bench.table import Row, at_most, show
 
 SCREEN = 60
-SLICE_SECONDS = 0.007
+SLICE_SECONDS = 0.005
 MILLION = 1_000_000
 _TIMES = 3
 

@@ -12,7 +12,7 @@ from loopkit_tui.painting import Span
 if TYPE_CHECKING:
     from loopkit_tui.screens.run import RunScreen
 
-SLICE_SECONDS = 0.007
+SLICE_SECONDS = 0.005
 PAUSE_SECONDS = 0.01
 LOOK_SECONDS = 0.25
 REDRAW_SECONDS = 0.5

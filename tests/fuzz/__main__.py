@@ -13,7 +13,7 @@ from loopkit.events import Event, ToolReturned
 from tests.fuzz.torture import CONTENT, EVENTS, Figures, cut_everywhere, flip_everywhere, kill_in_a_loop, starve
 from tests.recording.full_disk import small_disk
 
-KILLS = 200
+KILLS = 60
 ON_FULL_DISK = 60
 
 

@@ -11,19 +11,21 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from loopkit.recording.redaction.names import LONGEST_NAME, Named, named, named_in_url
+from loopkit.recording.redaction.shapes import AFTER_ESCAPE
 from loopkit.recording.redaction.values import is_example, is_no_value, looks_random, may_be_password, may_be_token
 
 # in lower case; a text that holds none of them names no secret
 NAME_STEMS = ("pass", "pwd", "secret", "token", "key", "auth", "cred", "cookie", "jwt", "sess", "phrase", "://")
 
+ESCAPES = ("\\n", "\\r", "\\t")
 _STEM = r"(?:pass|pwd|secret|token|key|auth|cred|cookie|jwt|sessionid|sessid|mnemonic|phrase|otp|pat|bearer)"
 _NAME_TAIL = r"[A-Za-z0-9_.\-]{0,40}"
-_QUOTE = r"\\{0,4}[\"'`]"
+_QUOTE = r"\\{0,15}[\"'`]"
 _PAIR = re.compile(
     _STEM
     + _NAME_TAIL
     + rf"(?P<close>{_QUOTE})?\]?[ \t]{{0,20}}(?P<sep>=>|:=|==?|\(|\||:[ \t]{{0,3}}[A-Za-z_.\[\]|]{{1,30}}[ \t]{{0,3}}=(?!=)|:)[ \t]{{0,20}}(?P<list>\[[ \t\n]{{0,20}})?"
-    + r"(?:[bfru]{0,2}(?P<quote>\\{0,4}(?:\"\"\"|[\"'`]))|(?P<bare>[^\s\"'`\\]))",
+    + r"(?:[bfru]{0,2}(?P<quote>\\{0,15}(?:\"\"\"|[\"'`]))|(?P<bare>[^\s\"'`\\]))",
     re.IGNORECASE,
 )
 _NAME_BEFORE = re.compile(r"[A-Za-z0-9_.\-]*$")
@@ -36,7 +38,7 @@ _SCHEME = re.compile(r"(bearer|basic|token|apikey|api-key|digest|negotiate|aws4-
 _HEADER_VALUE = re.compile(r"[^\r\n'`\\]{1,4200}")
 _SCHEMES_OF_A_LINE = ("digest", "aws4-hmac-sha256", "negotiate")
 _COOKIE = re.compile(
-    r"(?:^|[\s\"'`])(?:set-)?cookie2?[\"']?[ \t]*:[ \t]*[\"']?([^\r\n\"'`\\]{3,})", re.IGNORECASE | re.MULTILINE
+    r"(?:^|[\s\"'`]|\\[nrt])(?:set-)?cookie2?[\"']?[ \t]*:[ \t]*[\"']?([^\r\n\"'`\\]{3,})", re.IGNORECASE | re.MULTILINE
 )
 _NAME_AND_VALUE = re.compile(
     r"\\{0,4}[\"'](?:name|key|header)\\{0,4}[\"'][ \t]{0,8}:[ \t]{0,8}\\{0,4}[\"']([A-Za-z0-9_.\-]{3,80})\\{0,4}[\"'][ \t\n]{0,40},[ \t\n]{0,40}"
@@ -54,9 +56,9 @@ _USER_FLAG = re.compile(
     rf"(?<![A-Za-z0-9-])(?:-u|--user|--proxy-user)[ \t=]+(?:{_QUOTE})?[^\s:\"'`\\]{{1,64}}:([^\s\"'`\\]{{3,256}})"
 )
 _ELEMENT = re.compile(r"<([A-Za-z][A-Za-z0-9_.:\-]{2,60})>([^<>]{3,4096})</")
-_NETRC = re.compile(r"\blogin[ \t]+\S{1,128}[ \t\r\n]+password[ \t]+(\S{3,256})", re.IGNORECASE)
+_NETRC = re.compile(r"\blogin[ \t]+\S{1,128}(?:[ \t\r\n]|\\[nrt])+password[ \t]+([^\s\\]{3,256})", re.IGNORECASE)
 _PROSE = re.compile(
-    r"\b(password|passphrase|passcode|secret|token|api[ _-]?key|access[ _-]?key|credential)[ \t]+"
+    rf"(?:\b|{AFTER_ESCAPE})(password|passphrase|passcode|secret|token|api[ _-]?key|access[ _-]?key|credential)[ \t]+"
     r"(?P<verb>(?:is|was|are|to be|set to|reset to|changed to)[ \t]*:?[ \t]*)?"
     rf"(?:{_QUOTE})?(?P<value>[^\s\"'`\\,;<>()]{{6,256}})",
     re.IGNORECASE,
@@ -132,6 +134,9 @@ def _pairs(text: str, name_rule: NameRule) -> Iterator[Assigned]:
         begins = max(0, match.start() - LONGEST_NAME)
         head = _NAME_BEFORE.search(text, begins, match.start())
         start = match.start() if head is None else head.start()
+        if text[start - 1 : start] == "\\" and text[start] in "nrt":
+            # the letter of an escape
+            start += 1
         name_end = match.start("close") if match["close"] else match.start("sep")
         name = text[start:name_end].rstrip(" \t]")
         found = name_rule(name.strip("-."))
@@ -164,7 +169,7 @@ def _bare_value(text: str, match: re.Match[str], name: str, start: int, found: N
     if found.rule == "authorization":
         return _authorization(text, begin, len(text))
     is_tight = match["sep"] == "=" and start + len(name) == match.start("sep") and match.end("sep") == begin
-    environment = is_tight and name.isupper() and text[start - 1 : start] in ("", "\n", " ", "\t", '"', "'")
+    environment = is_tight and name.isupper() and _begins_word(text, start)
     word = (_BARE_LINE if environment else _BARE_WORD).match(text, begin)
     value = "" if word is None else word[0]
     if environment and not _is_set(value, found):
@@ -177,12 +182,17 @@ def _bare_value(text: str, match: re.Match[str], name: str, start: int, found: N
     return Assigned(begin, _end_of(text, word, value), found.rule)
 
 
+def _begins_word(text: str, start: int) -> bool:
+    return text[start - 1 : start] in ("", "\n", " ", "\t", '"', "'") or text[max(0, start - 2) : start] in ESCAPES
+
+
 def _is_whole_line(text: str, start: int, end: int, value: str, found: Named) -> bool:
     """Say whether a password of letters alone stands by itself on a line of settings."""
     if found.rule != "password" or not found.sure or not (len(value) >= 8 and value.islower() and value.isalpha()):
         return False
-    begins, ends = text[text.rfind("\n", 0, start) + 1 : start], text[end : end + 1]
-    return not begins.strip(" -") and ends in ("", "\n", "\r") and may_be_password(value, quoted=True)
+    line = text[max(0, start - LONGEST_NAME) : start].rpartition("\n")[2].rpartition("\\n")[2]
+    ends = text[end : end + 1]
+    return not line.strip(" -") and ends in ("", "\n", "\r", "\\") and may_be_password(value, quoted=True)
 
 
 def _is_set(value: str, found: Named) -> bool:

@@ -68,7 +68,7 @@ def inspect_secrets(path: str | Path, redaction: Redaction | None = None) -> Sec
     placeholders: Counter[str] = Counter()
     shown: list[Place] = []
     suspicious: list[Place] = []
-    for line, value in _values(Path(path)):
+    for line, value in values_in(Path(path)):
         for where, text, found in _texts(redactor, value, ""):
             own = [match[0] for match in PLACEHOLDER.finditer(text)] if OPENING in text else []
             placeholders.update(
@@ -95,7 +95,7 @@ def _rule(placeholder: str) -> str:
     return placeholder[1:].partition("·")[0]
 
 
-def _values(path: Path) -> Iterator[tuple[int, Any]]:
+def values_in(path: Path) -> Iterator[tuple[int, Any]]:
     """Yield each line's JSON, or the whole file's when its first line is none, or its lines as text; with its number."""
     with path.open("rb") as file:
         first = file.readline()
@@ -158,4 +158,4 @@ def _around(text: str, start: int, end: int, *, shown: bool = False) -> str:
     return re.sub(r"\s+", " ", f"{head}{middle}{tail}")
 
 
-__all__ = ["Place", "SecretsReport", "inspect_secrets"]
+__all__ = ["Place", "SecretsReport", "inspect_secrets", "values_in"]

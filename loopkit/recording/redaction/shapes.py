@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 _DIGIT = re.compile("[0-9]").search
 _KEY = r"[A-Za-z0-9_\-]"
+# in JSON a word may begin behind the letter of an escape: `\nghp_…`
+AFTER_ESCAPE = r"(?<=\\[nrt])"
 _END = "(?![A-Za-z0-9])"
 
 
@@ -96,7 +98,7 @@ SHAPES = (
 )
 _WHOLE = tuple(re.compile(f"(?:{shape.prefix}){shape.tail}") for shape in SHAPES)
 _MARKED = tuple(
-    (mark, shape, re.compile(f"(?<![A-Za-z0-9])(?:{shape.prefix}){shape.tail}"))
+    (mark, shape, re.compile(f"(?:(?<![A-Za-z0-9])|{AFTER_ESCAPE})(?:{shape.prefix}){shape.tail}"))
     for mark, shape in zip((":AA", "PRIVATE KEY"), (shape for shape in SHAPES if not shape.heads), strict=True)
 )
 
@@ -109,16 +111,22 @@ def _by_head() -> dict[str, list[int]]:
     return places
 
 
-def _any_head(heads: Iterable[str]) -> re.Pattern[str]:
-    """Return an expression for the heads at the beginnings of words, by their first characters: a third of the cost."""
+def _any_head(heads: Iterable[str], begins: str) -> re.Pattern[str]:
+    """Return an expression for the heads at the beginnings of words, by their first characters: a third of the cost.
+
+    Args:
+        begins: an expression for the beginning of a word.
+    """
     by_first: dict[str, set[str]] = {}
     for head in heads:
         by_first.setdefault(head[0], set()).add(re.escape(head[1:]))
-    return re.compile(r"\b(?:" + "|".join(f"{one}(?:{'|'.join(sorted(rest))})" for one, rest in by_first.items()) + ")")
+    any_of_them = "|".join(f"{one}(?:{'|'.join(sorted(rest))})" for one, rest in by_first.items())
+    return re.compile(f"{begins}(?:{any_of_them})")
 
 
 _BY_HEAD = _by_head()
-_HEAD = _any_head(_BY_HEAD)
+_HEAD = _any_head(_BY_HEAD, r"\b")
+_HEAD_IN_ESCAPES = _any_head(_BY_HEAD, rf"(?:\b|{AFTER_ESCAPE})")
 
 
 def found_shapes(text: str) -> list[tuple[int, int, str]]:
@@ -127,12 +135,13 @@ def found_shapes(text: str) -> list[tuple[int, int, str]]:
     if _DIGIT(text) is None:
         return []
     found = []
-    head = _HEAD.search(text)
+    heads = _HEAD_IN_ESCAPES if "\\" in text else _HEAD
+    head = heads.search(text)
     while head is not None:
         secret = _secret_at(text, head)
         if secret is not None:
             found.append(secret)
-        head = _HEAD.search(text, head.end() if secret is None else secret[1])
+        head = heads.search(text, head.end() if secret is None else secret[1])
     for mark, shape, expression in _MARKED:
         if mark in text:
             found += ((*match.span(expression.groups), shape.rule) for match in expression.finditer(text))

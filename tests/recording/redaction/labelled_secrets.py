@@ -41,7 +41,16 @@ def labelled_secrets() -> Iterator[Secret]:
     yield from _addresses()
     yield from _documents()
     yield from _prose_and_output()
+    yield from _in_lines_of_json()
     yield from _hard()
+
+
+def _in_lines_of_json() -> Iterator[Secret]:
+    """Lines within a JSON string: what begins a line stands behind the letter of an escape."""
+    some = [case for cases in (_by_shape(), _assigned(), _headers(), _prose_and_output()) for case in list(cases)[::5]]
+    for kind, given, secret in some:
+        escaped = json.dumps(secret)[1:-1]
+        yield Secret(f"line of JSON: {kind}", json.dumps({"content": f"first\n{given}\nlast"}), escaped)
 
 
 def _key(seed: str, length: int = 32, alphabet: str = MIXED) -> str:

@@ -21,7 +21,7 @@ from loopkit.cli.secret_options import add_redaction, add_secrets, secrets_given
 from loopkit.cli.stopping import stopped_like_ctrl_c
 from loopkit.errors import LoopkitError
 
-LATER_CALLS = ("read-only", "all", "none")
+LATER_CALLS = ("read-only", "reversible", "all", "none")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--later-calls",
         choices=LATER_CALLS,
         default=LATER_CALLS[0],
-        help="which calls after the change run: those of tools declared to only read (default), all, or none",
+        help="which calls after the change run: those of tools declared to only read (default), all but those declared irreversible, all, or none",
     )
     add_edits(parser)
     add_durability(parser)

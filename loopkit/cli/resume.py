@@ -17,7 +17,7 @@ from loopkit.cli.output import warn
 from loopkit.cli.secret_options import add_secrets, secrets_given
 from loopkit.cli.stopping import stopped_like_ctrl_c
 
-APPROVE = ("read-only", "all", "none")
+APPROVE = ("read-only", "reversible", "all", "none")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--approve",
         choices=APPROVE,
         default=APPROVE[0],
-        help="which tool calls run from here on: those of tools declared to only read (default), all, or none",
+        help="which tool calls run from here on: those of tools declared to only read (default), all but those declared irreversible, all, or none",
     )
     parser.add_argument(
         "--run-again",

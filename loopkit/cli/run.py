@@ -18,7 +18,7 @@ from loopkit.cli.output import warn
 from loopkit.cli.secret_options import add_redaction
 from loopkit.cli.stopping import stopped_like_ctrl_c
 
-APPROVE = ("read-only", "all", "none")
+APPROVE = ("read-only", "reversible", "all", "none")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--approve",
         choices=APPROVE,
         default=APPROVE[0],
-        help="which tool calls run: those of tools declared to only read (default), all, or none; "
+        help="which tool calls run: those of tools declared to only read (default), all but those declared irreversible, all, or none; "
         "the others are refused, and the model is told so",
     )
     add_durability(parser)

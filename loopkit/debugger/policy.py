@@ -28,6 +28,15 @@ class ApproveAll:
         return Approve(), "policy: approve all"
 
 
+class ApproveReversible:
+    """Runs every call but those that can't be undone."""
+
+    def decide(self, call: ToolCall, tool: ToolDefinition | None) -> tuple[ToolApproval, str] | None:
+        if tool is None or tool.side_effect != "irreversible":
+            return Approve(), "policy: reversible"
+        return Deny(f"Not run: {call.name} can't be undone and nobody is here to approve it."), "policy: reversible"
+
+
 class DenyAll:
     """Runs no call."""
 
@@ -47,8 +56,9 @@ class ReadOnly:
         )
 
 
-HEADLESS_POLICIES: dict[str, type[ApproveAll | DenyAll | ReadOnly]] = {
+HEADLESS_POLICIES: dict[str, type[ApproveAll | ApproveReversible | DenyAll | ReadOnly]] = {
     "all": ApproveAll,
+    "reversible": ApproveReversible,
     "none": DenyAll,
     "read-only": ReadOnly,
 }

@@ -32,7 +32,7 @@ from loopkit.recording.redaction.settings import DEFAULT_REDACTION
 from loopkit.recording.syncing import Durability
 from loopkit.recording.writer import Recorder
 
-Approval = Literal["all", "none", "read-only"]
+Approval = Literal["all", "reversible", "none", "read-only"]
 FileSecrets: TypeAlias = SecretsReport
 
 
@@ -98,7 +98,7 @@ def run_headless(
 
     Args:
         record: where the run is kept, or None.
-        approve: which calls run: those of tools declared to only read, all, or none.
+        approve: which calls run: those of tools declared to only read, all but the irreversible ones, all, or none.
         overwrite: whether a recording that is there already is replaced.
         durability: when the recording reaches the disk; see `loopkit.Recorder`.
         redacted: whether secrets are kept out of the recording.

@@ -16,10 +16,11 @@ from typing import Any
 from loopkit import events as e
 from loopkit.core.history import INTERRUPTED_CALL
 from loopkit.core.loop import fold
-from loopkit.core.state import AskDecision, Effect, LoopState, ProcessResult, RunTool
+from loopkit.core.state import AskDecision, CallPhase, CallState, Effect, LoopState, ProcessResult, RunTool
 from loopkit.drivers.cleaning import cleaned
 from loopkit.drivers.fork_point import ForkPoint, find_fork_point
 from loopkit.drivers.going_on import complete_ends, is_gone_on_with, leave_gates
+from loopkit.drivers.loop_driver import LoopDriver
 from loopkit.drivers.originals import Originals, originals_of
 from loopkit.drivers.orphans import append_to_inherited, close_orphans
 from loopkit.drivers.parts import LoopParts
@@ -27,10 +28,14 @@ from loopkit.drivers.prepared import RecordedAnswers
 from loopkit.drivers.result import ToolLoopResult
 from loopkit.drivers.run import Run, Watcher, new_header
 from loopkit.drivers.tool_loop import DriverMade, continue_root
+from loopkit.errors import RecordingUnwritable, UserError
 from loopkit.events import Event
-from loopkit.outcomes import ForkEdit
+from loopkit.outcomes import Approve, Deny, ForkEdit, ToolApproval
+from loopkit.providers.protocol import Delta
 from loopkit.recording.reader import Recording, read_recording, require_sound
 from loopkit.recording.writer import Recorder
+
+IRREVERSIBLE = "irreversible"
 
 
 async def fork(
@@ -53,7 +58,7 @@ async def fork(
             returned; `EditMessage`, `AddMessages` or `EditAnswer` for an iteration.
         agent: today's agent; its `parts` make the root loop, and its prompt, tools and configuration hold from there.
         recorder: where the fork is kept.
-        watcher: decides on later calls; None approves them.
+        watcher: decides on later calls; None approves them, but for those of tools declared irreversible.
         driver_made: called with the root's driver before anything goes on.
         secrets: what placeholders of the parent stand for, such as `{"password-1": "…"}`; a call that holds one that
             nobody knows is not run. Secrets in the agent's own prompt and settings are known from there.
@@ -69,6 +74,8 @@ async def fork(
     if originals.redactor is not None and not parent.header.redaction:
         parent = replace(parent, events=cleaned(parent.events, originals))
     point = find_fork_point(parent, at, edit, originals)
+    _refuse_to_repeat(parent, point)
+    watcher = Unattended() if watcher is None else watcher
     run = _forked_run(parent, point, parts, recorder, watcher, originals)
     try:
         _copy_prefix(run, point)
@@ -79,6 +86,23 @@ async def fork(
         return await continue_root(run, parts, driver_made=driver_made)
     finally:
         run.close()
+
+
+def _refuse_to_repeat(parent: Recording, point: ForkPoint) -> None:
+    """Refuse a place whose way leads through a handler that must never run twice.
+
+    Raises:
+        UserError: a tool on the way is declared irreversible.
+    """
+    for path, state in fold(point.prefix).items():
+        for call in state.calls:
+            tool = state.tools.get(call.call.name)
+            on_the_way = call.phase is CallPhase.RUNNING and f"{point.loop}#".startswith(f"{call.key}#")
+            if on_the_way and tool is not None and tool.side_effect == IRREVERSIBLE:
+                raise UserError(
+                    f"{parent.path}: {point.loop} is reached by running {call.call.name} ({call.key}) again, which is "
+                    f"declared irreversible: fork {path} before it, or the sub-agent's loop in a run of its own"
+                )
 
 
 def _forked_run(  # noqa: PLR0917  # what a run is made of
@@ -129,6 +153,28 @@ def _is_no_result(recorded: e.Input | None) -> bool:
     return recorded is None or (isinstance(recorded, e.ToolAbandoned) and recorded.content is None)
 
 
+class Unattended:
+    """Approves what nobody else decides on, but nothing that can't be undone: it happened once already."""
+
+    def stops_at(self, loop: str, gate: str) -> str | None:
+        return None
+
+    def decide(self, driver: LoopDriver, call: CallState) -> tuple[ToolApproval, str] | None:
+        tool = driver.core.state.tools.get(call.call.name)
+        if tool is not None and tool.side_effect == IRREVERSIBLE:
+            return Deny(f"Not run: {tool.name} can't be undone, and nobody approved it in this fork."), "default"
+        return Approve(), "default"
+
+    def stands_unrecorded(self, error: RecordingUnwritable) -> bool:
+        return False
+
+    def happened(self, event: Event) -> None:
+        """Nobody looks."""
+
+    def streamed(self, loop: str, iteration: int, delta: Delta) -> None:
+        """Nobody looks."""
+
+
 class _ForkAnswers:
     """What a fork knows beforehand: the changed decision, and what the siblings of the cut did in the parent."""
 
@@ -152,15 +198,25 @@ class _ForkAnswers:
         """Return the input for an effect of the cut's own moment, or None to perform it live."""
         if not isinstance(effect, (AskDecision, RunTool, ProcessResult)) or (loop, effect.call) not in self._siblings:
             return None
-        if effect.call == self._point.call:
+        if effect.call == self._point.call and not self._happened_once(loop, effect):
             return self._point.decided if isinstance(effect, AskDecision) else None
         if not isinstance(effect, AskDecision) and f"{effect.call}#" in f"{self._point.loop}#":
             # the way to the cut leads through this handler
             return None
+        return self._as_in_parent(loop, effect)
+
+    def _happened_once(self, loop: str, effect: AskDecision | RunTool | ProcessResult) -> bool:
+        """Say whether the call of the cut is decided on as it was, and must not happen twice."""
+        return not self._point.is_edited and self._side_effect(loop, effect.call) == IRREVERSIBLE
+
+    def _side_effect(self, loop: str, call: str) -> str | None:
+        tool = self._tools[loop].get(self._names[call])
+        return None if tool is None else tool.side_effect
+
+    def _as_in_parent(self, loop: str, effect: AskDecision | RunTool | ProcessResult) -> e.Input | None:
         recorded = self._recorded.recorded(loop, effect)
         if isinstance(effect, (AskDecision, ProcessResult)) or not _is_no_result(recorded):
             return recorded
-        tool = self._tools[loop].get(self._names[effect.call])
-        if tool is not None and tool.side_effect in ("read", "idempotent"):
+        if self._side_effect(loop, effect.call) in ("read", "idempotent"):
             return None
         return e.ToolAbandoned(effect.call, "fork", INTERRUPTED_CALL)

@@ -34,6 +34,7 @@ class ForkPoint:
         call: the call whose decision comes next there, or None.
         decided: that decision; None asks for it again.
         facts: what is changed there in the loop, in order.
+        is_edited: somebody decides on the call anew.
     """
 
     prefix: tuple[Event, ...]
@@ -41,6 +42,7 @@ class ForkPoint:
     call: str | None = None
     decided: e.Decided | None = None
     facts: tuple[e.Input, ...] = ()
+    is_edited: bool = False
 
     @property
     def asks_otherwise(self) -> bool:
@@ -171,14 +173,14 @@ def _at_call(parent: Recording, call: str, edit: ToolApproval | None, originals:
             prefix = events[: event.seq - 1]
             recorded = event.fact if isinstance(event.fact, e.Decided) else None
             decided = recorded if edit is None else _edited(prefix, event, call, edit, originals)
-            return ForkPoint(prefix, event.loop, call, decided)
+            return ForkPoint(prefix, event.loop, call, decided, is_edited=edit is not None)
     for event in events:
         if isinstance(event.fact, e.DecisionRequested) and event.fact.call == call:
             states = fold(events)
             if states[event.loop].call_state(call) is None or states[e.ROOT].ending is not None:
                 break
             decided = None if edit is None else _edited(events, event, call, edit, originals)
-            return ForkPoint(events, event.loop, call, decided)
+            return ForkPoint(events, event.loop, call, decided, is_edited=edit is not None)
     known = [event.fact.call for event in events if isinstance(event.fact, e.Decided)]
     shown = ", ".join(known[:8]) + (" …" if len(known) > 8 else "")
     raise UserError(f"nothing was decided on a call {call!r} in {parent.path}; decided calls: {shown or 'none'}")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from loopkit.cli import main
+from loopkit.cli.entry import build_parser
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -34,3 +35,20 @@ def test_a_command_prints_what_its_document_shows(
 
 def test_there_are_consoles_to_check() -> None:
     assert CONSOLES
+
+
+LINES: list[tuple[str, str]] = [
+    (document.name, line.partition("  #")[0])
+    for document in DOCUMENTS
+    for block in re.findall(r"```sh\n(.*?)```", document.read_text(encoding="utf-8"), re.DOTALL)
+    for line in block.splitlines()
+    if line.startswith("loopkit ")
+]
+
+
+@pytest.mark.parametrize(("document", "line"), LINES, ids=[f"{d}: {line}" for d, line in LINES])
+def test_a_command_of_a_document_is_one_that_exists(document: str, line: str) -> None:
+    """Its options are read; whether it does what is said is what the tests of the command are for."""
+    words = shlex.split(line)[1:]
+    options = build_parser(words[0]).parse_args(words)
+    assert options.command == words[0], document

@@ -13,7 +13,7 @@ from loopkit.core.loop import fold
 from loopkit.drivers.replay import replay
 from loopkit.errors import UserError
 from loopkit.messages import Message
-from loopkit.outcomes import AddMessages, Complete, Continue, Deny, EditAnswer, EditMessage, EditResult, Stop
+from loopkit.outcomes import AddMessages, Complete, Continue, Deny, EditAnswer, EditMessage, EditResult, Modify, Stop
 from tests.drivers.fork_stage import agent, facts, forked, kept, look, middle, model, parent_of, ran, read
 from tests.drivers.stage import ask
 
@@ -241,3 +241,57 @@ def test_secrets_stay_hidden_in_what_a_fork_changes(tmp_path: Path) -> None:
     assert isinstance(today.provider, ScriptedProvider)
     assert secret in today.provider.requests[0].messages[0].text
     assert secret not in parent.with_name("fork.jsonl").read_text()
+
+
+# ── what can't be undone ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@tool(side_effect="irreversible")
+async def send(path: str) -> str:
+    """Send something."""
+    ran.append(f"send {path}")
+    return f"sent {path}"
+
+
+@tool(side_effect="irreversible")
+async def deploy() -> str:
+    """Let a sub-agent deploy."""
+    ran.append("deploy")
+    return (await agent(ask("look", path="m1")).run("task")).text
+
+
+def sending(*turns: Any) -> Agent:
+    return agent(*turns, tools=[send, look, read, deploy])
+
+
+@pytest.mark.parametrize("at", ["root/1.1", 5])
+def test_what_cannot_be_undone_is_not_done_again_by_going_on_as_it_was(at: int | str, tmp_path: Path) -> None:
+    """What happened in the parent happened; the fork takes its result."""
+    turns = [[ask("send", path="a"), ask("look", path="b")], ask("look", path="c")]
+    parent = parent_of(sending(*turns), tmp_path / "run.jsonl")
+    result, _ = forked(parent, at, None, sending(*turns))
+    assert "send a" not in ran
+    assert result.text == "results: sent a, looked at b, looked at c"
+
+
+def test_what_cannot_be_undone_happens_where_somebody_decides_so(tmp_path: Path) -> None:
+    parent = parent_of(sending(ask("send", path="a")), tmp_path / "run.jsonl")
+    forked(parent, "root/1.1", Modify({"path": "z"}), sending(ask("send", path="a")))
+    assert ran == ["send z"]
+
+
+def test_what_cannot_be_undone_is_not_approved_by_nobody(tmp_path: Path) -> None:
+    """Later calls of a fork ask; with nobody there the answer is no."""
+    turns = [ask("look", path="a"), ask("send", path="b")]
+    parent = parent_of(sending(*turns), tmp_path / "run.jsonl")
+    result, _ = forked(parent, "root/1", None, sending(*turns))
+    assert ran == ["look a"]
+    assert "Not run: send can't be undone" in result.text
+
+
+def test_a_place_behind_what_cannot_be_undone_is_refused(tmp_path: Path) -> None:
+    """Its handler would have to run again to get there."""
+    parent = parent_of(sending(ask("deploy")), tmp_path / "run.jsonl")
+    with pytest.raises(UserError, match=r"running deploy .* again, which is declared irreversible"):
+        forked(parent, "root/1.1#1/1.1", Deny("no"), sending(ask("deploy")))
+    assert ran == []

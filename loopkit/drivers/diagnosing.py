@@ -107,6 +107,7 @@ class _Doctor:
         self._inputs: dict[str, list[Event]] = {}
         self._asked: dict[str, int] = {}
         self._masked: set[str] = set()
+        self._followed: dict[str, tuple[int, _Cause]] = {}
         broken = [
             {event.loop for event in events if isinstance(event.fact, e.CallbackFailed)} for events in (recorded, came)
         ]
@@ -224,7 +225,10 @@ class _Doctor:
             and cause.finding.drift is not Drift.HISTORY
             and _related(cause.finding.loop, loop)
         ]
-        return next(iter([*told, *near, *lasting]), None)
+        # what followed from a cause may have brought something into the history, such as a warning
+        seq, cause = self._followed.get(loop, (0, None))
+        effects = [cause] if cause is not None and seq > since else []
+        return next(iter([*told, *near, *effects, *lasting]), None)
 
     def _left_over(self, pair: Pair, recorded: Event) -> None:
         unstarted = recorded.loop not in self._came_loops and self._cause_of(pair) is None
@@ -271,6 +275,7 @@ class _Doctor:
 
     def _follow(self, cause: _Cause, pair: Pair, what: str) -> None:
         event = self._as_shown(pair)
+        self._followed[pair.event.loop] = pair.seq, cause
         cause.follows.append(Following(pair.seq, event.loop, event.iteration, what))
 
     def _blame(self, pair: Pair, difference: Difference) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from loopkit import Agent, LoopAction, LoopDetectionConfig, ScriptedProvider, ToolCall, ToolLoopConfig, tool
 from loopkit import events as e
 from loopkit.drivers.replay import replay
 from loopkit.messages import Usage
@@ -159,3 +160,29 @@ def test_a_loop_that_never_ends_shows(events: list[e.Event]) -> None:
     report = replay(of_events(without_answer))
     assert report.divergence is not None
     assert report.divergence.loop == "root/2.1#1"
+
+
+def test_a_warning_that_follows_from_a_changed_result_is_no_cause(tmp_path: Path) -> None:
+    """A detector fires otherwise on it, and its warning enters the history an iteration later."""
+
+    @tool
+    async def poll() -> str:
+        """Look whether it is done."""
+        return "waiting"
+
+    config = LoopDetectionConfig(2, LoopAction.INJECT_WARNING, ("same call same result",))
+    agent = Agent(
+        ScriptedProvider([ToolCall("c", "poll", {})] * 4 + ["done"]),
+        tools=[poll],
+        config=ToolLoopConfig(loop_detection=config),
+    )
+    anyio.run(Stage().run, agent, Recorder(tmp_path / "run.jsonl"))
+    events = list(read_recording(tmp_path / "run.jsonl").events)
+    place = next(place for place, event in enumerate(events) if isinstance(event.fact, e.ToolReturned))
+    events[place] = dataclasses.replace(events[place], fact=e.ToolReturned("root/1.1", "ready"))
+    report = replay(of_events(events))
+    assert report.diagnosis is not None
+    (finding,) = report.diagnosis.findings
+    assert place + 1 in [suspect.seq for suspect in finding.suspects]
+    assert any("repetition" in each.what for each in finding.follows)
+    assert any("carries something else" in each.what for each in finding.follows)

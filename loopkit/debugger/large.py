@@ -14,12 +14,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, overload
 from weakref import WeakKeyDictionary, WeakValueDictionary
+from zlib import crc32
 
+from loopkit import __version__
 from loopkit import events as e
 from loopkit.debugger.costs import answer_cost
 from loopkit.debugger.nodes import LoopNode, Row, RowKind
 from loopkit.debugger.outline import NONE, TYPECODES, VERSION, Outline
 from loopkit.debugger.outline_build import OutlineBuilder, ReplacedError
+from loopkit.debugger.outline_steps import STEPS
 from loopkit.debugger.outline_window import OutlineWindow
 from loopkit.debugger.searching import BackgroundSearch
 from loopkit.debugger.timeline import Timeline
@@ -33,6 +36,8 @@ LARGE_BYTES = 8_000_000
 _FIRST_SLICE = 0.01
 _HEAVY_BYTES = 16_000_000
 _BETWEEN_LOOKS = 0.2
+# a kept outline says what the steps of the loopkit that made it knew
+_MEANING = f"{VERSION} {__version__} {crc32(' '.join(sorted(STEPS)).encode()):08x}"
 
 
 class LargeRows(Sequence[Row]):
@@ -115,7 +120,7 @@ class LargeTimeline(Timeline):
         self._taken_in = 0.0
         self._told = 0
         self._known_loops: dict[str, int] = {}
-        kept = None if follow or owner_of(path) is not None else read_index(path, VERSION, TYPECODES)
+        kept = None if follow or owner_of(path) is not None else read_index(path, _MEANING, TYPECODES)
         if kept is None:
             self._begin()
             self.advance(_FIRST_SLICE)
@@ -217,7 +222,7 @@ class LargeTimeline(Timeline):
         """Begin to write the index, unless the recording has changed since it was begun, or is small."""
         found = self._fingerprint
         if found is not None and found.size == self.outline.size >= LARGE_BYTES:
-            self._saving = write_index(self.path, VERSION, found, self.outline.columns(), self.outline.figures())
+            self._saving = write_index(self.path, _MEANING, found, self.outline.columns(), self.outline.figures())
 
     def _save(self, seconds: float | None) -> None:
         deadline = None if seconds is None else time.perf_counter() + seconds

@@ -72,12 +72,12 @@ def index_path(recording: Path) -> Path:
 
 
 def read_index(
-    recording: Path, version: int, typecodes: Mapping[str, str]
+    recording: Path, version: str, typecodes: Mapping[str, str]
 ) -> tuple[dict[str, memoryview], dict[str, Any]] | None:
     """Return the columns and the figures that were kept of a recording; None unless they are of what it is now.
 
     Args:
-        version: of the meaning of the columns.
+        version: what the columns mean, and to whom.
         typecodes: how each column's numbers are written, as `array` names it.
     """
     try:
@@ -97,7 +97,7 @@ def read_index(
 
 
 def write_index(
-    recording: Path, version: int, found: Fingerprint, columns: Mapping[str, array[Any]], figures: Mapping[str, Any]
+    recording: Path, version: str, found: Fingerprint, columns: Mapping[str, array[Any]], figures: Mapping[str, Any]
 ) -> Iterator[None]:
     """Write an index piece by piece, so that whoever waits for it may do something else in between.
 
@@ -135,7 +135,7 @@ def write_index(
                 os.unlink(part)
 
 
-def _identity(recording: Path, version: int, found: Fingerprint) -> dict[str, Any]:
+def _identity(recording: Path, version: str, found: Fingerprint) -> dict[str, Any]:
     return {
         "version": version,
         "byte_order": sys.byteorder,

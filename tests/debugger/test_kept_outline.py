@@ -49,8 +49,10 @@ def test_nothing_is_written_beside_a_recording(run: Path) -> None:
     assert index_path(run).stat().st_mode & 0o077 == 0
 
 
-@pytest.mark.parametrize("change", ["appended", "other bytes", "touched", "other path", "cut index", "no index"])
-def test_an_outline_that_does_not_fit_is_made_again(run: Path, change: str) -> None:
+@pytest.mark.parametrize(
+    "change", ["appended", "other bytes", "touched", "other path", "cut index", "no index", "new steps"]
+)
+def test_an_outline_that_does_not_fit_is_made_again(run: Path, change: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rows(run)
     kept = index_path(run)
     match change:
@@ -69,6 +71,8 @@ def test_an_outline_that_does_not_fit_is_made_again(run: Path, change: str) -> N
             kept.rename(index_path(run))
         case "cut index":
             kept.write_bytes(kept.read_bytes()[:-200])
+        case "new steps":
+            monkeypatch.setattr(large_module, "_MEANING", "what a later loopkit knows")
         case "no index":
             kept.write_bytes(b"something else")
     known, said = rows(run)

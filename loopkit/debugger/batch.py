@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import signal
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, field
-from multiprocessing.context import BaseContext
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 from loopkit.agent import Agent
 from loopkit.debugger.runs import replay_file
 from loopkit.debugger.targets import load_agent
 from loopkit.errors import LoopkitError
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+    from multiprocessing.context import BaseContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +79,10 @@ def _in_processes(
     files: Sequence[str], agent: str | None, options: Mapping[str, Any], workers: int
 ) -> Iterator[ReplayOutcome]:
     """Yield what ends well; nothing more once a process has died."""
+    # loaded for several processes only
+    from concurrent.futures import ProcessPoolExecutor, as_completed  # noqa: PLC0415
+    from concurrent.futures.process import BrokenProcessPool  # noqa: PLC0415
+
     pool = ProcessPoolExecutor(workers, _fresh_processes(), initializer=_begin, initargs=(agent,))
     try:
         started: list[Future[ReplayOutcome]] = [pool.submit(_replay_in_worker, file, dict(options)) for file in files]
@@ -93,6 +97,8 @@ def _in_processes(
 
 def _fresh_processes() -> BaseContext:
     """Processes that are no copies of this one: a copy of one with threads and event loops may hang."""
+    import multiprocessing  # noqa: PLC0415  # as above
+
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
@@ -110,7 +116,9 @@ def _begin(agent: str | None) -> None:
 
 
 def _replay_in_worker(file: str, options: dict[str, Any]) -> ReplayOutcome:
-    return _replay(file, _agent, options)
+    outcome = _replay(file, _agent, options)
+    # not every exception can cross to another process; its words can
+    return outcome if outcome.error is None else replace(outcome, error=LoopkitError(outcome.text))
 
 
 def _replay(file: str, agent: Agent | None, options: dict[str, Any]) -> ReplayOutcome:
@@ -118,7 +126,8 @@ def _replay(file: str, agent: Agent | None, options: dict[str, Any]) -> ReplayOu
     try:
         report = replay_file(file, agent=agent, **options)
     except (LoopkitError, OSError) as error:
-        return ReplayOutcome(file, None, str(error), time.perf_counter() - started, error=error)
+        words = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.filename else str(error)
+        return ReplayOutcome(file, None, words, time.perf_counter() - started, error=error)
     return ReplayOutcome(file, report.same, report.text(), time.perf_counter() - started, report.data())
 
 

@@ -88,3 +88,13 @@ def test_mistakes_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["replay", "empty", "-n", "0"])
     assert "no number of processes" in capsys.readouterr().err
+
+
+def test_a_damaged_recording_is_an_error_of_its_own_in_another_process_too(capsys: pytest.CaptureFixture[str]) -> None:
+    """j4, j5: its line is named, and the others are replayed."""
+    folder = folder_of_runs()
+    lines = (folder / "a.jsonl").read_bytes().splitlines(keepends=True)
+    (folder / "damaged.jsonl").write_bytes(b"".join([*lines[:3], b"{broken\n", *lines[4:]]))
+    outcomes = json_of(["replay", str(folder), "-n", "2", "--json"], capsys, code=2)
+    assert [one["same"] for one in outcomes] == [True, None, True]
+    assert "line 4" in outcomes[1]["error"]

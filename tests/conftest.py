@@ -8,6 +8,8 @@ import pytest
 
 from loopkit.testing import no_network
 
+pytest_plugins = ["pytester"]
+
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what needs a real model unless it is asked for by its mark; it is told as deselected, not as skipped."""

@@ -18,7 +18,7 @@ from loopkit.drivers.originals import Originals
 from loopkit.drivers.parts import LoopParts
 from loopkit.drivers.prepared import MissingAnswer, RecordedAnswers
 from loopkit.drivers.run import Prepared, Run, new_header
-from loopkit.drivers.tool_loop import run_root
+from loopkit.drivers.tool_loop import DriverMade, run_root
 from loopkit.errors import RecordingUnwritable, UserError
 from loopkit.events import Event
 from loopkit.outcomes import Deny, ToolApproval
@@ -137,12 +137,14 @@ async def run_with(
     heard: Callable[[Event], None] | None = None,
     *,
     clock: Callable[[], float] = time.monotonic,
+    driver_made: DriverMade | None = None,
 ) -> LiveRun:
     """Run an agent on prepared answers until its end, or until one is missing.
 
     Args:
         heard: told of every event before anything else is asked.
         clock: monotonic seconds.
+        driver_made: called with the root's driver before its first event.
     """
     live = LiveRun()
 
@@ -161,7 +163,7 @@ async def run_with(
         clock=clock,
     )
     try:
-        await run_root(run, parts)
+        await run_root(run, parts, driver_made=driver_made)
     except MissingAnswer as error:
         live.missing = error
         # what follows only brings the run to an end

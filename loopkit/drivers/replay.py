@@ -221,14 +221,20 @@ def current_backend() -> str:
     return "trio" if trio is not None and trio.lowlevel.in_trio_run() else "asyncio"
 
 
-def run_apart(function: Callable[[], Coroutine[Any, Any, T]], backend: str) -> T:
-    """Run an async function in an event loop of its own, also where one is running already."""
+def run_apart(
+    function: Callable[[], Coroutine[Any, Any, T]], backend: str, options: Mapping[str, Any] | None = None
+) -> T:
+    """Run an async function in an event loop of its own, also where one is running already.
+
+    Args:
+        options: what `anyio.run` passes on to the event loop library.
+    """
     found: list[T] = []
     raised: list[BaseException] = []
 
     def run() -> None:
         try:
-            found.append(anyio.run(function, backend=backend))
+            found.append(anyio.run(function, backend=backend, backend_options=dict(options or {})))
         except BaseException as error:  # noqa: BLE001  # raised again in the caller's thread
             raised.append(error)
 

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from loopkit.testing.failures import ReplayFailed as ReplayFailed
     from loopkit.testing.faults import FailingModel as FailingModel
     from loopkit.testing.faults import FailingTool as FailingTool
     from loopkit.testing.faults import Fault as Fault
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from loopkit.testing.network import no_network as no_network
     from loopkit.testing.observing import observe as observe
     from loopkit.testing.observing import observe_sync as observe_sync
+    from loopkit.testing.replayer import LoopkitReplay as LoopkitReplay
     from loopkit.testing.replays import assert_replays as assert_replays
     from loopkit.testing.replays import explain as explain
     from loopkit.testing.trajectory import Trajectory as Trajectory
@@ -36,9 +38,11 @@ _HOMES = {
         "SlowModel",
         "SlowTool",
     ),
+    "loopkit.testing.failures": ("ReplayFailed",),
     "loopkit.testing.faulty_replay": ("replay_with_faults",),
     "loopkit.testing.network": ("NetworkBlocked", "no_network"),
     "loopkit.testing.observing": ("observe", "observe_sync"),
+    "loopkit.testing.replayer": ("LoopkitReplay",),
     "loopkit.testing.replays": ("assert_replays", "explain"),
     "loopkit.testing.trajectory": ("Trajectory",),
     "loopkit.testing.wanted_calls": ("Call",),

@@ -5,7 +5,7 @@ Places count from 1, in the run's own loop: of a tool, the calls of it that run;
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from loopkit.errors import ProviderError, ToolError, UserError
 
@@ -28,6 +28,15 @@ class Fault:
     def __post_init__(self) -> None:
         if self.at < 1:
             raise UserError(f"places count from 1: at={self.at} of {type(self).__name__} is none")
+
+    def __str__(self) -> str:
+        """Return it as a test writes it, short."""
+        words = [repr(getattr(self, each.name)) for each in fields(self) if not each.kw_only]
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if each.kw_only and value != each.default:
+                words.append(f"{each.name}={value!r}")
+        return f"{type(self).__name__}({', '.join(words)})"
 
 
 @dataclass(frozen=True, kw_only=True)

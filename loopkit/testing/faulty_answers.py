@@ -20,8 +20,11 @@ from loopkit.drivers.result import response_of
 from loopkit.drivers.run import CallScope
 from loopkit.drivers.tool_loop import recorded_exception
 from loopkit.drivers.waking import spawn_background
+from loopkit.errors import ProviderError
 from loopkit.events import Event
 from loopkit.messages import ChatResponse, ToolCall, ToolOutput
+from loopkit.providers.assembly import whole_call
+from loopkit.providers.protocol import Emit, deltas_of
 from loopkit.testing.faults import (
     FailingModel,
     FailingTool,
@@ -84,10 +87,15 @@ class FaultyAnswers:
                 name = self._today.run[call].name
                 self._runs[name] += 1
                 self._place[call] = self._runs[name]
-            case e.ModelAttemptFailed(delay=delay) | e.ToolAttemptFailed(delay=delay) if delay:
-                # the wait before the next attempt
-                self._waits += 1
-                self._time.skip(1)
+            case e.ModelAttemptFailed() if self._model_faults(event.iteration):
+                self._wait_for_attempt(event.fact.delay)
+            case e.ToolAttemptFailed():
+                self._wait_for_attempt(event.fact.delay)
+
+    def _wait_for_attempt(self, delay: float) -> None:
+        if delay:
+            self._waits += 1
+            self._time.skip(1)
 
     def asked_again(self) -> None:
         """Take in that a wait between two attempts is over."""
@@ -122,16 +130,15 @@ class FaultyAnswers:
         return self._by_content.answer(loop, effect)
 
     def _model_answer(self, loop: str, effect: CallModel) -> e.Input | None:
-        faults = [
-            (number, fault)
-            for number, fault in self._faults
-            if isinstance(fault, ModelFault) and fault.at == effect.iteration
-        ]
+        faults = self._model_faults(effect.iteration)
         if not faults:
             return self._recorded(loop, effect, effect.attempt)
         self.struck.update(number for number, _ in faults)
         self.next_response = self._faulty_response(loop, effect, [fault for _, fault in faults])
         return None
+
+    def _model_faults(self, turn: int) -> list[tuple[int, ModelFault]]:
+        return [(number, fault) for number, fault in self._faults if isinstance(fault, ModelFault) and fault.at == turn]
 
     def _faulty_response(self, loop: str, effect: CallModel, faults: Sequence[ModelFault]) -> FaultyResponse:
         seconds = sum(fault.seconds for fault in faults if isinstance(fault, SlowModel) and effect.attempt == 1)
@@ -143,7 +150,10 @@ class FaultyAnswers:
                     return FaultyResponse(seconds, fault.raised)
         recorded = self._recorded(loop, effect, effect.attempt - failed)
         if isinstance(recorded, e.ModelAttemptFailed):
-            return FaultyResponse(seconds, recorded_exception(recorded.failure))
+            error = recorded_exception(recorded.failure)
+            if isinstance(error, ProviderError):
+                error.retryable = recorded.retry
+            return FaultyResponse(seconds, error)
         assert isinstance(recorded, e.ModelReplied)
         response = response_of(recorded)
         garbled = next((fault for fault in faults if isinstance(fault, GarbledAnswer)), None)
@@ -151,6 +161,20 @@ class FaultyAnswers:
             self._garbled.add(effect.iteration)
             response = _garbled(response, garbled)
         return FaultyResponse(seconds, response)
+
+    async def respond(self, emit: Emit) -> ChatResponse:
+        """Stand in for the model: do what the turn's faults say, then what was recorded."""
+        self.asked_again()
+        response = self.next_response
+        assert response is not None
+        if response.seconds:
+            with self._time.skipped():
+                await anyio.sleep(response.seconds)
+        if isinstance(response.said, Exception):
+            raise response.said
+        for piece in deltas_of(response.said.parts, None):
+            emit(piece)
+        return response.said
 
     def _recorded(self, loop: str, effect: CallModel, attempt: int) -> e.Input:
         # a garbled answer took a turn of its own, so that recorded ones come later
@@ -233,5 +257,6 @@ def _garbled(response: ChatResponse, fault: GarbledAnswer) -> ChatResponse:
         return response
     call = parts[place]
     assert isinstance(call, ToolCall)
-    parts[place] = replace(call, arguments={}, raw_arguments=fault.arguments, problem="not JSON")
+    # read as any provider's text is
+    parts[place] = whole_call(place + 1, call.id, call.name, fault.arguments)
     return replace(response, parts=tuple(parts))

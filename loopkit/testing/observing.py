@@ -77,9 +77,7 @@ def observe_sync(
     Args:
         backend: `asyncio` or `trio`; by default what runs in this thread, else asyncio.
     """
-    return run_apart(
-        lambda: observe(agent, task, approve=approve, recorder=recorder), backend or current_backend()
-    )
+    return run_apart(lambda: observe(agent, task, approve=approve, recorder=recorder), backend or current_backend())
 
 
 def policy_of(approve: Approval) -> Policy:

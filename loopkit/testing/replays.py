@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from loopkit.agent import Agent
@@ -10,6 +11,7 @@ from loopkit.debugger.runs import replay_file
 from loopkit.drivers.findings import Drift
 from loopkit.drivers.replay import Source
 from loopkit.drivers.replay_report import Match, ReplayReport
+from loopkit.testing.failures import ReplayFailed
 from loopkit.testing.network import no_network
 
 
@@ -39,20 +41,31 @@ def assert_replays(
     with no_network():
         report = replay_file(path, agent=agent, tools=tools, match=match, backend=backend)
     if not report.same:
-        raise AssertionError(explain(report))
+        raise ReplayFailed(explain(report))
 
 
-def explain(report: ReplayReport) -> str:
-    """Return a divergence as a test's failure text: what changed, what follows, what can be done; safe to print."""
+def explain(report: ReplayReport, ways_out: Sequence[str] = ()) -> str:
+    """Return a divergence as a test's failure text: what changed, what follows, what can be done; safe to print.
+
+    Args:
+        ways_out: what can be done, one line each; by default the commands of `loopkit replay`.
+    """
     words = [report.text()]
     if report.diagnosis is not None and not report.same:
-        steps = [finding.call for finding in report.diagnosis.findings if finding.drift is Drift.RESULT]
-        step = steps[0] if steps and steps[0] else "CALL"
-        command = f"loopkit replay {report.path} --agent AGENT"
-        words += [
-            "what can be done:",
-            f"  it is meant: `{command} --accept` keeps today's run as a new recording; this one stays",
-            f"  one step is out of date: `{command} --re-record {step}` runs that one live",
-            "  it is not meant: change the agent back",
-        ]
+        ways_out = ways_out or _commands(report)
+        words += ["what can be done:", *(f"  {way}" for way in ways_out), "  it is not meant: change the agent back"]
     return visible("\n".join(words))
+
+
+def changed_step(report: ReplayReport) -> str | None:
+    """Return the id of the first call whose result alone is out of date, or None."""
+    findings = () if report.diagnosis is None else report.diagnosis.findings
+    return next((finding.call for finding in findings if finding.drift is Drift.RESULT and finding.call), None)
+
+
+def _commands(report: ReplayReport) -> list[str]:
+    command = f"loopkit replay {report.path} --agent AGENT"
+    return [
+        f"it is meant: `{command} --accept` keeps today's run as a new recording; this one stays",
+        f"one step is out of date: `{command} --re-record {changed_step(report) or 'CALL'}` runs that one live",
+    ]

@@ -59,7 +59,7 @@ class Trajectory(RunView):
         """
         __tracebackhide__ = True
         wanted = Call(name, arguments, exactly, agent, depth)
-        return self._counted(wanted, "called", lambda call: True, Times.of(times, at_least, at_most))
+        return self._counted(wanted, "called", _is_any, Times.of(times, at_least, at_most))
 
     def ran(
         self,
@@ -88,7 +88,7 @@ class Trajectory(RunView):
     ) -> Self:
         """Expect that no model asked for a tool."""
         __tracebackhide__ = True
-        self._counted(Call(name, arguments, False, agent, depth), "called", lambda call: True, Times(0, 0))
+        self._counted(Call(name, arguments, False, agent, depth), "called", _is_any, Times(0, 0))
         return self
 
     def not_ran(
@@ -139,7 +139,7 @@ class Trajectory(RunView):
             by: who decided, as in `decided_by`.
         """
         __tracebackhide__ = True
-        return self._decided(Approve, "approved", name, None, by, times, lambda decision: True)
+        return self._decided(Approve, "approved", name, None, by, times, _is_any)
 
     def denied(
         self,
@@ -172,7 +172,7 @@ class Trajectory(RunView):
             arguments: what they were edited to.
         """
         __tracebackhide__ = True
-        return self._decided(Modify, "edited", name, arguments, by, times, lambda decision: True)
+        return self._decided(Modify, "edited", name, arguments, by, times, _is_any)
 
     def answered(
         self,
@@ -351,6 +351,10 @@ class Trajectory(RunView):
 
         words = verb if by is None else f"{verb} by {by}"
         return self._counted(Call(name, arguments), words, counts, Times.of(times))
+
+
+def _is_any(_: object) -> bool:
+    return True
 
 
 def _is_by(who: str, call: CallNode) -> bool:

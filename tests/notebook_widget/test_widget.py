@@ -187,7 +187,7 @@ def test_running_a_cell_fifty_times_leaves_one_widget(monkeypatch: pytest.Monkey
 
 
 def test_one_run_of_a_cell_may_make_several_widgets(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Session, "open", lambda _: PlayedSession(finished_story().events, live=False))
+    monkeypatch.setattr(Session, "open", lambda _, whole: PlayedSession(finished_story().events, live=False))
     monkeypatch.setattr(loopkit_notebook, "current_cell", lambda: CellRun("cell", "1"))
     first, second = view("a.jsonl"), view("b.jsonl")
     assert first.comm is not None

@@ -36,6 +36,7 @@ from loopkit.outcomes import Modify
 
 _NEVER_COMPARED = (e.ToolEndedLate, e.ToolProgressed, e.ToolAttemptFailed)
 _NOT_MET_LIVE = (e.Paused, e.Resumed, e.Reopened, e.DecisionRefused)
+_SCHEMA_DRIFTS = (Drift.TOOL_MISSING, Drift.TOOL_NEW, Drift.TOOL_SCHEMA)
 _IN_HISTORY = (
     e.LoopStarted,
     e.ModelReplied,
@@ -261,14 +262,22 @@ class _Doctor:
     def _cause_of(self, pair: Pair) -> _Cause | None:
         """Return the newest cause that may have brought a difference about."""
         fact, loop = pair.event.fact, pair.event.loop
-        both = pair.recorded is not None and pair.came is not None and not pair.moved
+        by_itself = _is_input_said_otherwise(pair)
         for cause in reversed(self._causes):
             if cause.reach is not Reach.LOOP or not _related(cause.finding.loop, loop):
                 continue
-            if both and not isinstance(fact, (e.Derived, e.ModelReplied)) and not _changes_input(cause, fact):
+            if by_itself and not _changes_input(cause, fact) and not self._changes_check(cause, pair):
                 continue
             return cause
         return None
+
+    def _changes_check(self, cause: _Cause, pair: Pair) -> bool:
+        """Say whether a decision is the same, and its tool's schema is what says something else of its arguments."""
+        recorded, came = (None if event is None else event.fact for event in (pair.recorded, pair.came))
+        if not isinstance(recorded, e.Decided) or not isinstance(came, e.Decided):
+            return False
+        same_decision = dataclasses.replace(recorded, verdict=came.verdict) == came
+        return same_decision and cause.finding.drift in _SCHEMA_DRIFTS and cause.name == self._namer.tool(recorded.call)
 
     def _as_shown(self, pair: Pair) -> Event:
         return self._shown.get(pair.event.seq, pair.event) if pair.recorded is None else pair.event
@@ -296,6 +305,13 @@ class _Doctor:
             suspects=tuple(Suspect(each.seq, self._namer.event(each)) for each in difference.suspects),
         )
         self._causes.append(_Cause(finding, difference.reach, difference.name))
+
+
+def _is_input_said_otherwise(pair: Pair) -> bool:
+    """Say whether somebody said something else; that the same was said in another iteration is the loop's doing."""
+    if pair.recorded is None or pair.came is None or pair.moved:
+        return False
+    return not isinstance(pair.recorded.fact, (e.Derived, e.ModelReplied)) and pair.recorded.fact != pair.came.fact
 
 
 def _changes_input(cause: _Cause, fact: e.Fact) -> bool:

@@ -133,9 +133,13 @@ class Namer:
             elif isinstance(event.fact, e.DecisionRequested):
                 self._tools.setdefault(event.fact.call, event.fact.name)
 
+    def tool(self, call: str) -> str | None:
+        """Return the name of the tool that a call asks for, None when nothing tells it."""
+        return self._tools.get(call)
+
     def call(self, call: str) -> str:
         """Return a call's id with its tool's name."""
-        name = self._tools.get(call)
+        name = self.tool(call)
         return call if name is None else f"{call} {name}"
 
     def event(self, event: Event) -> str:

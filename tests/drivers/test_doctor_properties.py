@@ -22,9 +22,10 @@ from loopkit.drivers.prepared import SPONTANEOUS
 from loopkit.drivers.replay import replay
 from loopkit.drivers.replay_report import ReplayReport
 from loopkit.messages import Message
+from loopkit.outcomes import Deny, Modify
 from loopkit.recording.reader import Recording, read_recording
 from loopkit.tools.definition import Tool
-from tests.drivers.random_agents import Plan, agent_of, plans
+from tests.drivers.random_agents import CallPlan, Plan, agent_of, plans
 from tests.drivers.random_runs import Meddling, meddlings
 from tests.drivers.test_properties import recorded, thorough
 from tests.drivers.test_replay import of_events
@@ -127,6 +128,16 @@ def test_a_changed_agent_is_named(backend: str, change: str, plan: Plan) -> None
     assert found[0].diff
 
 
+def test_a_check_by_a_schema_that_is_gone_follows_from_that() -> None:
+    """A callback says the same again, and today nothing checks its arguments: that is no change of the decision."""
+    plan = Plan(turns=((CallPlan("pair"),),), approvals=(Modify({"n": "no number"}),), parallel=False)
+    run, agent = run_of(plan, Meddling(), "asyncio"), agent_of(plan)
+    without_last_tool(agent)
+    (found,) = causes(replay(run, agent))
+    assert (found.drift, found.seq) == (Drift.TOOL_MISSING, 1)
+    assert "root/1.1 pair is decided otherwise" in [following.what for following in found.follows]
+
+
 # ── the recording ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -166,6 +177,16 @@ def test_a_changed_recording_is_named(backend: str, change: str, plan: Plan, med
         # a pause in another place withholds other things
         return
     assert len(found) == 1, (changed, report.text())
+
+
+def test_a_pause_that_slips_into_another_iteration_follows_from_the_event_that_is_gone() -> None:
+    """Nobody paused otherwise: the pause stands where the course of the loop puts it."""
+    plan = Plan(turns=((CallPlan("echo"),),), timeout=1000.0)
+    events = list(run_of(plan, Meddling(decisions=(Deny("not that"),), stands=frozenset({3})), "asyncio").events)
+    at = next(place for place, event in enumerate(events) if isinstance(event.fact, e.Paused)) - 1
+    assert isinstance(events[at].fact, e.IterationStarted)
+    (found,) = causes(replay(of_events(dropped(events, at))))
+    assert "Paused stands in iteration 2, today in 1" in [following.what for following in found.follows]
 
 
 def names_one_of(finding: Finding, changed: Sequence[e.Event], number: int) -> bool:

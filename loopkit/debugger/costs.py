@@ -34,6 +34,13 @@ class Cost:
         return None if self.unpriced or not self.priced else self.dollars
 
 
+def cost_text(dollars: float | None) -> str:
+    """Return a cost such as `$0.0042` or `$1.25`; empty when it is unknown."""
+    if dollars is None:
+        return ""
+    return f"${dollars:.2f}" if dollars >= 1 else f"${dollars:.4f}"
+
+
 def answer_cost(usage: Usage | None, model: str | None) -> float | None:
     """Return what one answer cost in US dollars, or None when that is unknown.
 

@@ -129,6 +129,17 @@ def fork_tree(runs: Sequence[RunSummary]) -> list[tuple[int, RunSummary]]:
     return ordered
 
 
+def newest_first(tree: Sequence[tuple[int, RunSummary]]) -> list[tuple[int, RunSummary]]:
+    """Order a fork tree by its families: those first in which something was started last, whoever of them it was."""
+    families: list[list[tuple[int, RunSummary]]] = []
+    for level, run in tree:
+        if not level or not families:
+            families.append([])
+        families[-1].append((level, run))
+    families.sort(key=lambda family: max(run.when for _, run in family), reverse=True)
+    return [member for family in families for member in family]
+
+
 def summary_data(run: RunSummary) -> dict[str, Any]:
     """Return a summary as a JSON object; the time is ISO 8601."""
     data = dataclasses.asdict(run)

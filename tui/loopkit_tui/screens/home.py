@@ -4,101 +4,33 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from rich.cells import cell_len
 from textual import events, on
 from textual.app import ComposeResult, SystemCommand
 from textual.message import Message
 from textual.screen import Screen
 
+from loopkit.debugger.costs import cost_text
 from loopkit.debugger.display import one_line, visible
-from loopkit.debugger.library import RunSummary, bundled_recordings, list_runs, summarise
-from loopkit.debugger.rows import count_text, tokens_text
+from loopkit.debugger.library import RunSummary, bundled_recordings, fork_tree, list_runs, newest_first, summarise
+from loopkit.debugger.rows import count_text
 from loopkit.errors import UserError
-from loopkit.messages import Usage
 from loopkit_tui.commands import Command, KeyReader, key_of
-from loopkit_tui.painting import Span, cut, fit, shortened
+from loopkit_tui.painting import Span, shortened
 from loopkit_tui.screens.keys import KeysScreen
 from loopkit_tui.widgets.bars import Bar, KeyBar, RegionTitle
+from loopkit_tui.widgets.run_list import RunList, column_titles
 from loopkit_tui.widgets.virtual_list import VirtualList
 
-_COLUMNS = (("when", 13), ("file", 21), ("agent", 15), ("model", 13), ("it", 4), ("calls", 6), ("tok", 8))
-# a narrow list names the file of the line under the cursor only, in the line below it
-_NARROW_WITHOUT = ("file", "model", "calls")
-_NARROW_CELLS = 100
-
-
-class RunList(VirtualList):
-    """The demo in its first line, then a line per recording."""
-
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
-        self.runs: list[RunSummary] = []
-
-    def show_runs(self, runs: list[RunSummary]) -> None:
-        chosen = self.chosen
-        self.runs = runs
-        self.update_size()
-        place = next((i for i, run in enumerate(runs, 1) if chosen is not None and run.path == chosen.path), 0)
-        self.set_cursor(place)
-
-    @property
-    def chosen(self) -> RunSummary | None:
-        """The recording under the cursor; None is the demo."""
-        return self.runs[self.cursor - 1] if 0 < self.cursor <= len(self.runs) else None
-
-    def count(self) -> int:
-        return len(self.runs) + 1
-
-    def draw(self, index: int, width: int, *, current: bool) -> list[Span]:
-        mark: Span = ("▶ " if current else "  ", "key")
-        if index == 0:
-            words = "the demo agent: no key, no network needed"
-            return [mark, ("● ", "good"), ("try it live: enter  ", "heading"), (words, "muted")]
-        return [mark, *_run_spans(self.runs[index - 1], width)]
-
-
-def column_titles(width: int) -> str:
-    """Return the heading of the columns at a width."""
-    return "    " + "".join(fit(name, cells) for name, cells in _columns(width)) + "outcome"
-
-
-def _columns(width: int) -> list[tuple[str, int]]:
-    return [(name, cells) for name, cells in _COLUMNS if width >= _NARROW_CELLS or name not in _NARROW_WITHOUT]
-
-
-def _run_spans(run: RunSummary, width: int) -> list[Span]:
-    if run.damaged is not None:
-        when, *others = (cells for _, cells in _columns(width))
-        name = fit(one_line(run.path.name), sum(others))
-        return [("✗ ", "bad"), (fit(_when(run), when), "muted"), (name, "plain"), ("damaged", "bad")]
-    values: dict[str, Span] = {
-        "when": (_when(run), "muted"),
-        "file": (shortened(one_line(run.path.name), dict(_COLUMNS)["file"] - 1), "plain"),
-        "agent": (one_line(run.agent or run.path.stem, 40), "heading"),
-        "model": (one_line(run.model or "", 40), "muted"),
-        "it": (str(run.iterations), "plain"),
-        "calls": (str(run.calls), "plain"),
-        "tok": (tokens_text(Usage(run.tokens)).removesuffix(" tok") if run.tokens is not None else "?", "muted"),
-    }
-    spans: list[Span] = [("⑂ " if run.parent else "◌ ", "muted")]
-    for name, cells in _columns(width):
-        text, tone = values[name]
-        spans.append((fit(text, cells - 1) + " ", tone))
-    good = run.outcome in ("complete", "stop_condition")
-    counts = ((run.errors, "✗", "bad"), (run.warnings, "⚠", "warning"), (run.edited, "✎", "person"))
-    marks = [(f" {mark} {number}", tone) for number, mark, tone in (*counts, (run.denied, "⊘", "person")) if number]
-    taken = 5 + sum(cells for _, cells in _columns(width)) + sum(cell_len(mark) for mark, _ in marks)
-    good = run.outcome in ("complete", "stop_condition")
-    spans.append((cut(one_line(run.outcome_text, 200), width - taken - 1) + " ", "good" if good else "warning"))
-    return [*spans, *marks]
-
-
-def _when(run: RunSummary) -> str:
-    return f"{run.when:%d %b %H:%M}"
+_OFFER: tuple[Span, ...] = (
+    ("● ", "good"),
+    ("try it live: enter  ", "heading"),
+    ("the demo agent: no key, no network needed", "muted"),
+)
 
 
 class HomeScreen(Screen[None]):
@@ -125,9 +57,9 @@ class HomeScreen(Screen[None]):
     class Listed(Message):
         """The recordings were read."""
 
-        def __init__(self, runs: list[RunSummary], trouble: str) -> None:
+        def __init__(self, tree: list[tuple[int, RunSummary]], trouble: str) -> None:
             super().__init__()
-            self.runs = runs
+            self.tree = tree
             self.trouble = trouble
 
     def __init__(self, folder: Path, *, bundled: bool = True) -> None:
@@ -142,7 +74,7 @@ class HomeScreen(Screen[None]):
         yield Bar(id="hello")
         yield RegionTitle(id="runs-title")
         yield Bar(id="columns")
-        yield RunList(id="runs")
+        yield RunList(_OFFER, id="runs")
         yield Bar(id="about")
         yield KeyBar(id="keys")
 
@@ -174,15 +106,16 @@ class HomeScreen(Screen[None]):
         except UserError as error:
             trouble = one_line(str(error), 300)
         known = {run.path.resolve() for run in runs}
+        tree = newest_first(fork_tree(runs))
         if self._bundled:
             found = (summarise(path) for path in bundled_recordings() if path.resolve() not in known)
-            runs += [run for run in found if run is not None]
-        self.post_message(self.Listed(runs, trouble))
+            tree += [(0, run) for run in found if run is not None]
+        self.post_message(self.Listed(tree, trouble))
 
     @on(Listed)
     def _take_in(self, message: Listed) -> None:
         self.listed = True
-        self.runs.show_runs(message.runs)
+        self.runs.show_runs(message.tree)
         self._show()
         if message.trouble:
             self.notice(message.trouble)
@@ -218,16 +151,20 @@ class HomeScreen(Screen[None]):
     def _show(self) -> None:
         count = len(self.runs.runs)
         words = count_text(count, "recording") if self.listed else "reading the recordings …"
-        self.query_one("#runs-title", RegionTitle).show_title(words, focused=True)
+        today = _today(self.runs.runs)
+        self.query_one("#runs-title", RegionTitle).show_title(words, [(today, "muted")] if today else [], focused=True)
         self.query_one("#columns", Bar).show([(column_titles(self.size.width), "muted")])
-        run = self.runs.chosen
+        self.query_one("#about", Bar).show(self._about(self.runs.chosen))
+
+    def _about(self, run: RunSummary | None) -> list[Span]:
+        """What the line under the cursor has no room for."""
         if run is None:
-            about: list[Span] = [(f" recordings are kept in the folder {visible(str(self._folder))}{os.sep}", "muted")]
-        elif run.damaged is not None:
-            about = [(" ✗ ", "bad"), (one_line(run.damaged, 300), "bad")]
-        else:
-            about = [(f" {shortened(visible(str(run.path)), self.size.width - 2)}", "muted")]
-        self.query_one("#about", Bar).show(about)
+            return [(f" recordings are kept in the folder {visible(str(self._folder))}{os.sep}", "muted")]
+        if run.damaged is not None:
+            return [(" ✗ ", "bad"), (one_line(run.damaged, 300), "bad")]
+        fork = f"  ⑂ forked at event {run.forked_at}" if run.parent is not None and run.forked_at is not None else ""
+        path = shortened(visible(str(run.path)), self.size.width - 2 - len(fork))
+        return [(f" {path}", "muted"), (fork, "agent")]
 
     @on(VirtualList.Chosen)
     def _line_chosen(self) -> None:
@@ -235,6 +172,17 @@ class HomeScreen(Screen[None]):
 
     def on_resize(self, event: events.Resize) -> None:
         self.query_one("#columns", Bar).show([(column_titles(event.size.width), "muted")])
+
+
+def _today(runs: Sequence[RunSummary]) -> str:
+    """How many runs began today, and what is known of their cost."""
+    if not runs:
+        return ""
+    # a run of another day may stand above a newer fork of it, so the day is not that of the first line
+    today = datetime.now(UTC).astimezone().date()  # noqa: TID251  # what today is decides nothing in a run
+    begun = [run for run in runs if run.when.date() == today and run.damaged is None]
+    costs = [run.cost for run in begun if run.cost is not None]
+    return f"today: {count_text(len(begun), 'run')} {cost_text(sum(costs)) if costs else ''}".rstrip() if begun else ""
 
 
 def _show_keys(screen: HomeScreen) -> None:

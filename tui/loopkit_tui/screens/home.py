@@ -151,7 +151,7 @@ class HomeScreen(Screen[None]):
     def _show(self) -> None:
         count = len(self.runs.runs)
         words = count_text(count, "recording") if self.listed else "reading the recordings …"
-        today = _today(self.runs.runs)
+        today = _today([run for run in self.runs.runs if run.path.parent == self._folder])
         self.query_one("#runs-title", RegionTitle).show_title(words, [(today, "muted")] if today else [], focused=True)
         self.query_one("#columns", Bar).show([(column_titles(self.size.width), "muted")])
         self.query_one("#about", Bar).show(self._about(self.runs.chosen))

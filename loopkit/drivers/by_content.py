@@ -120,6 +120,10 @@ class AnswersByContent:
         fact = None if event is None else event.fact
         return fact if isinstance(fact, e.Decided) else None
 
+    def recorded_call(self, call: str) -> str | None:
+        """Return the recorded call whose result a call of today got, or None."""
+        return self._recorded_call.get(call)
+
     def _found(self, loop: str, effect: Effect) -> Event | None:
         key = loop, effect
         if key not in self._assigned:

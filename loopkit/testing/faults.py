@@ -151,7 +151,7 @@ class GarbledAnswer(ModelFault):
 
     Args:
         text: what it says, without a call.
-        arguments: or: the recorded calls, the first one's arguments garbled to this text.
+        arguments: or: it asks for the first of the recorded calls alone, with this text as its arguments.
 
     Raises:
         UserError: neither is given, or both.

@@ -20,7 +20,7 @@ from loopkit.drivers.result import response_of
 from loopkit.drivers.run import CallScope
 from loopkit.drivers.tool_loop import recorded_exception
 from loopkit.drivers.waking import spawn_background
-from loopkit.errors import ProviderError
+from loopkit.errors import ProviderError, UserError
 from loopkit.events import Event
 from loopkit.messages import ChatResponse, ToolCall, ToolOutput
 from loopkit.providers.assembly import whole_call
@@ -106,6 +106,10 @@ class FaultyAnswers:
         """Wait for what comes too late."""
         for ended in self._late:
             await ended.wait()
+
+    def recorded_call(self, call: str) -> str | None:
+        """Return the recorded call whose result a call of today got, or None."""
+        return self._by_content.recorded_call(call)
 
     # ── answers ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -251,12 +255,8 @@ class FaultyAnswers:
 def _garbled(response: ChatResponse, fault: GarbledAnswer) -> ChatResponse:
     if fault.text is not None:
         return ChatResponse(fault.text, usage=response.usage, model=response.model)
-    parts = list(response.parts)
-    place = next((place for place, part in enumerate(parts) if isinstance(part, ToolCall)), None)
-    if place is None:
-        return response
-    call = parts[place]
-    assert isinstance(call, ToolCall)
+    call = next((part for part in response.parts if isinstance(part, ToolCall)), None)
+    if call is None or fault.arguments is None:
+        raise UserError(f"{fault}: there is no call in this answer whose arguments could be garbled")
     # read as any provider's text is
-    parts[place] = whole_call(place + 1, call.id, call.name, fault.arguments)
-    return replace(response, parts=tuple(parts))
+    return replace(response, parts=(whole_call(1, call.id, call.name, fault.arguments),))

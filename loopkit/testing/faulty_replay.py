@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from loopkit import events as e
 from loopkit.agent import Agent
 from loopkit.core.state import CallModel, RunTool
 from loopkit.debugger.display import one_line, visible
@@ -27,6 +28,7 @@ from loopkit.drivers.replay import (
 )
 from loopkit.drivers.replay_report import Match
 from loopkit.drivers.run import current_call
+from loopkit.events import Event
 from loopkit.messages import ChatResponse
 from loopkit.providers.protocol import ChatRequest, Emit, Provider
 from loopkit.recording.reader import read_recording
@@ -93,12 +95,12 @@ def replay_with_faults(
             return live
 
         live = run_apart(run, backend, passing.options)
-    run_ = Trajectory.of(live.events)
-    run_.path = Path(path)
+    ran = Trajectory.of(_with_sub_agents(recording.events, live.events, answers))
+    ran.path = Path(path)
     if live.missing is not None:
-        raise ReplayFailed(_told(run_, _missing_words(path, live.missing, run_)))
-    _require_struck(run_, faults, answers)
-    return run_
+        raise ReplayFailed(_told(ran, _missing_words(path, live.missing, ran)))
+    _require_struck(ran, faults, answers)
+    return ran
 
 
 def _without_chance(driver: LoopDriver) -> None:
@@ -122,6 +124,40 @@ def _stand_in(tool: Tool, answers: FaultyAnswers) -> Tool:
     other.function = handler
     other.is_async = True
     return other
+
+
+def _with_sub_agents(recorded: Sequence[Event], came: Sequence[Event], answers: FaultyAnswers) -> list[Event]:
+    """Put in the loops that recorded results came from, since nothing ran them again."""
+    below: dict[str, list[Event]] = {}
+    for event in recorded:
+        if event.loop != e.ROOT:
+            below.setdefault(event.loop.partition("#")[0], []).append(event)
+    events: list[Event] = []
+    for event in came:
+        events.append(event)
+        if isinstance(event.fact, e.ToolStarted):
+            call = event.fact.call
+            other = answers.recorded_call(call)
+            events += [_moved(each, other, call) for each in below.get(other or "", ()) if other is not None]
+    return [dataclasses.replace(event, seq=seq) for seq, event in enumerate(events, 1)]
+
+
+def _moved(event: Event, call: str, to: str) -> Event:
+    """Return a sub-agent's event as one below another call."""
+    if call == to:
+        return event
+
+    def moved(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple(moved(each) for each in value)
+        return to + value[len(call) :] if isinstance(value, str) and value.startswith(f"{call}#") else value
+
+    names = {"call", "calls"} & {each.name for each in dataclasses.fields(event.fact)}  # type: ignore[arg-type]  # each fact is one
+    changes = {name: moved(getattr(event.fact, name)) for name in names}
+    if isinstance(event.fact, e.LoopStarted):
+        changes["parent_call"] = to if event.fact.parent_call == call else moved(event.fact.parent_call)
+    fact = dataclasses.replace(event.fact, **changes)  # type: ignore[type-var]  # the same
+    return dataclasses.replace(event, loop=moved(event.loop), fact=fact)
 
 
 class _FaultyModel(Provider):

@@ -228,6 +228,7 @@ class LoopkitReplay:
         return in_root if in_root.exists() and not beside.exists() else beside
 
     def _agent(self, agent: AgentLike | None) -> Agent | None:
+        __tracebackhide__ = True
         if isinstance(agent, str):
             place, _, _ = agent.partition(":")
             beside = self._place.folder / place

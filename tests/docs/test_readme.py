@@ -11,6 +11,7 @@ import pytest
 
 from loopkit.cli import main
 from loopkit.debugger.targets import load_agent
+from tests.testing.projects import PLUGIN
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -50,35 +51,33 @@ def test_the_agent_loads_as_it_is_printed() -> None:
     assert list(agent.registry.names) == ["list_files", "write_file"]
 
 
-def five_line_test() -> str:
-    text = block("assert_replays")
+@pytest.fixture
+def short_test(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    """A project with the README's test and the recording that it names."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    text = block("loopkit_replay")
     assert len([line for line in text.splitlines() if line.strip()]) <= 5
-    return text
+    (pytester.path / "test_readme.py").write_text(text)
+    (name,) = re.findall(r"[\w/-]+\.jsonl", text)
+    recording = pytester.path / name
+    recording.parent.mkdir(parents=True)
+    recording.write_bytes((ROOT / name).read_bytes())
+    return pytester
 
 
-def run_test_in(text: str) -> None:
-    names: dict[str, object] = {}
-    exec(text, names)
-    (test,) = [value for name, value in names.items() if name.startswith("test_")]
-    assert callable(test)
-    test()
+def test_the_five_line_test_passes_as_it_is_printed(short_test: pytest.Pytester) -> None:
+    short_test.runpytest_inprocess("-p", PLUGIN).assert_outcomes(passed=1)
 
 
-def test_the_five_line_test_replays_as_it_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
-    run_test_in(five_line_test())
-
-
-def test_the_five_line_test_fails_when_a_prompt_changed(tmp_path: Path) -> None:
-    (name,) = re.findall(r"[\w/-]+\.jsonl", five_line_test())
-    changed = tmp_path / "changed.jsonl"
-    data, count = re.subn(
-        r'("role":"system","parts":\[\{"type":"Text","text":")', r"\1Hurry. ", (ROOT / name).read_text()
-    )
+def test_the_five_line_test_fails_when_a_prompt_changed(short_test: pytest.Pytester) -> None:
+    (recording,) = short_test.path.rglob("*.jsonl")
+    pattern = r'("role":"system","parts":\[\{"type":"Text","text":")'
+    data, count = re.subn(pattern, r"\1Hurry. ", recording.read_text())
     assert count
-    changed.write_text(data)
-    with pytest.raises(AssertionError, match="system prompt"):
-        run_test_in(five_line_test().replace(name, str(changed)))
+    recording.write_text(data)
+    result = short_test.runpytest_inprocess("-p", PLUGIN)
+    result.assert_outcomes(failed=1)
+    assert "system prompt" in result.stdout.str()
 
 
 @pytest.mark.usefixtures("workplace")

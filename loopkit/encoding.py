@@ -42,6 +42,24 @@ def decode(cls: type[T], data: object) -> T:
     return cast("T", _class_decoder(hint)(data))
 
 
+def encode_value(hint: Any, value: Any) -> Any:
+    """Turn a value of a type, such as a field's or an argument's, into plain JSON data."""
+    encoder = _encoder(hint)
+    return value if encoder is None or value is None else encoder(value)
+
+
+def decode_value(hint: Any, data: object) -> Any:
+    """Read a value of a type from plain JSON data.
+
+    Raises:
+        DecodingError: it has another shape.
+    """
+    if hint is type(None):
+        return None
+    decoder = _decoder(hint)
+    return data if decoder is None else decoder(data)
+
+
 def encode_tagged(value: object) -> dict[str, Any]:
     """As `encode`, with the class name first, as `type`."""
     return {"type": type(value).__name__, **encode(value)}

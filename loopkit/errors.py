@@ -144,7 +144,11 @@ class LoopClosed(LoopkitError):
     """A loop was asked for something after it, or the call that it belongs to, had ended."""
 
 
-class DecisionNotAccepted(LoopkitError):
+class CommandRefused(LoopkitError):
+    """A session did not do what it was asked to; the message is one line that says why."""
+
+
+class DecisionNotAccepted(CommandRefused):
     """A decision came too late, twice, for another version of the call, or with arguments that don't fit its schema."""
 
 
@@ -159,6 +163,7 @@ class ReplayDivergence(LoopkitError):
 __all__ = [
     "AgentBuildError",
     "AgentPathError",
+    "CommandRefused",
     "DecisionNotAccepted",
     "ImportFormatError",
     "LoopClosed",

@@ -14,8 +14,9 @@ import anyio
 from loopkit import events as e
 from loopkit.agent import Agent
 from loopkit.core.depth import check_depth
-from loopkit.core.state import CallState
+from loopkit.core.state import AskDecision, CallState
 from loopkit.debugger.policy import Policy
+from loopkit.debugger.rows import failure_text
 from loopkit.drivers.loop_driver import LoopDriver
 from loopkit.drivers.result import ToolLoopResult
 from loopkit.drivers.run import Run, new_header
@@ -47,6 +48,10 @@ class LiveRun:
         backend: `asyncio` or `trio`.
         durability: when the recording reaches the disk.
         redacted: whether secrets are kept out of it.
+        overwrite: whether a recording that is there already is replaced.
+
+    Attributes:
+        stand_in: decides in the place of a person while nobody is there; None waits for one.
     """
 
     def __init__(
@@ -59,8 +64,11 @@ class LiveRun:
         backend: str,
         durability: Durability,
         redacted: bool = True,
+        overwrite: bool = False,
+        stand_in: Policy | None = None,
     ) -> None:
         self.path = path
+        self.stand_in = stand_in
         self.result: ToolLoopResult | None = None
         self.error: BaseException | None = None
         self._agent = agent
@@ -72,13 +80,19 @@ class LiveRun:
         self._wake: Callable[[], None] | None = None
         self._woken = False
         self._policy_calls: set[str] = set()
+        self._asked: dict[AskDecision, LoopDriver] = {}
         self._root: LoopDriver | None = None
         self._began = False
         self._stop_asked: tuple[str, str | None] | None = None
         self._ended = threading.Event()
         self._run = Run(
             new_header(),
-            Recorder(path, durability=durability, redaction=DEFAULT_REDACTION if redacted else None),
+            Recorder(
+                path,
+                if_exists="replace" if overwrite else "fail",
+                durability=durability,
+                redaction=DEFAULT_REDACTION if redacted else None,
+            ),
             self,
             max_runs=agent.config.max_runs,
             max_concurrent_runs=agent.config.max_concurrent_runs,
@@ -116,6 +130,8 @@ class LiveRun:
 
     def stops_at(self, loop: str, gate: str) -> str | None:
         """Stand at a gate while stepping; before a call only if nobody was asked about it."""
+        if self.stand_in is not None:
+            return None
         place, _, kind = gate.rpartition(".")
         if self._stepping == "step" and (kind != "call" or place in self._policy_calls):
             return PERSON
@@ -125,10 +141,18 @@ class LiveRun:
 
     def decide(self, driver: LoopDriver, call: CallState) -> tuple[ToolApproval, str] | None:
         """Let the policy decide; what it leaves open, or fails to decide, waits for a person (DESIGN §5)."""
-        if self._policy is None:
+        decided = self._decision_of(self._policy, driver, call) or self._decision_of(self.stand_in, driver, call)
+        if decided is None:
+            self._asked[AskDecision(call.key, call.version)] = driver
+        return decided
+
+    def _decision_of(
+        self, policy: Policy | None, driver: LoopDriver, call: CallState
+    ) -> tuple[ToolApproval, str] | None:
+        if policy is None:
             return None
         try:
-            decided = self._policy.decide(call.call, driver.core.state.tools.get(call.call.name))
+            decided = policy.decide(call.call, driver.core.state.tools.get(call.call.name))
         except Exception:  # noqa: BLE001  # a broken rule asks
             return None
         if not _is_decision(decided):
@@ -139,15 +163,17 @@ class LiveRun:
         return decided
 
     def stands_unrecorded(self, error: RecordingUnwritable) -> bool:
-        """Stand until a person chooses."""
+        """Stand until a person chooses; where nobody is there, the run ends."""
         self._call_wake()
-        return True
+        return self.stand_in is None
 
     def happened(self, event: e.Event) -> None:
         """Queue an event for `take`."""
         fact = event.fact
-        if isinstance(fact, e.Decided) and fact.by != PERSON:
-            self._policy_calls.add(fact.call)
+        if isinstance(fact, e.Decided):
+            self._asked.pop(AskDecision(fact.call, fact.version), None)
+            if fact.by != PERSON:
+                self._policy_calls.add(fact.call)
         elif isinstance(fact, (e.ModelReplied, e.ModelInterrupted, e.ModelAttemptFailed)):
             self._partial.pop(event.loop, None)
         self._events.append(event)
@@ -213,14 +239,30 @@ class LiveRun:
             self._events.clear()
             return taken
 
+    def leave_to(self, stand_in: Policy | None) -> None:
+        """Let a policy stand in for the person, also for what waits already; None: a person is there again."""
+        self.stand_in = stand_in
+        if stand_in is None:
+            return
+        with self._run.lock, suppress(RecordingError):
+            if self.recording_trouble is not None:
+                self._run.give_up(self.recording_trouble)
+                return
+            for effect, driver in list(self._asked.items()):
+                driver.offer_to_watcher(effect)
+        self.step("continue")
+
     @property
     def title(self) -> str:
         """The task without its secrets, in numbers of its own: the run counts what it records."""
         return self._task if self._run.originals.redactor is None else Redactor().text(self._task)
 
-    def without_secrets(self, text: str) -> str:
-        """Return a text that tells how the run ended, as the recording would hold it."""
-        return self._run.originals.hidden_text(text)
+    @property
+    def failure(self) -> str:
+        """What ended the run, in one safe line and without secrets, when it was an exception; else empty."""
+        if self.error is None:
+            return ""
+        return failure_text(type(self.error).__name__, self._run.originals.hidden_text(str(self.error)))
 
     def partial(self, loop: str) -> str:
         """Return the words of a loop's answer that is coming in."""

@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loopkit.debugger.arguments import read_arguments
+from loopkit.debugger.commanding import Elsewhere, command, reported
 from loopkit.debugger.display import one_line
 from loopkit.debugger.large import LargeTimeline
 from loopkit.debugger.nodes import Row
 from loopkit.debugger.recorded import OpenedRun, open_recording, open_to_look
-from loopkit.debugger.rows import failure_text
 from loopkit.debugger.status import Mode, PendingDecision, Status, definition_of, pending_decision, status_of
 from loopkit.debugger.timeline import Timeline, task_text
+from loopkit.debugger.under_way import RemoteRunUnderWay, RunUnderWay
 from loopkit.errors import DecisionNotAccepted, UserError
 from loopkit.events import ROOT, Event
 from loopkit.messages import Problem
@@ -33,7 +34,7 @@ _STANDS_NEXT = {"continue": "", "step": "at the next gate", "iteration": "before
 
 
 class Session:
-    """A run that is looked at or debugged; made by `open` or `start`.
+    """A run that is looked at or debugged; made by `open` or `start`, or by `remote.attach`.
 
     Attributes:
         timeline: the read model; changed by `poll` only, in the thread that calls it.
@@ -43,10 +44,20 @@ class Session:
         source_format: `loopkit`, or the foreign format's name.
     """
 
-    def __init__(self, *, recorded: OpenedRun | None = None, live: LiveRun | None = None, title: str = "") -> None:
+    def __init__(
+        self,
+        *,
+        recorded: OpenedRun | None = None,
+        live: LiveRun | None = None,
+        remote: RemoteRunUnderWay | None = None,
+        title: str = "",
+    ) -> None:
         self._live = live
+        self._remote = remote
+        self._run: RunUnderWay | None = live or remote
         self.timeline = recorded.timeline if recorded is not None else Timeline()
-        self.path: Path | None = recorded.path if recorded is not None else live.path if live is not None else None
+        known = recorded or self._run
+        self.path: Path | None = None if known is None else known.path
         self.notices: list[str] = list(recorded.notices) if recorded is not None else []
         self.source_format = recorded.source_format if recorded is not None else "loopkit"
         self.recorded_events: Sequence[Event] = recorded.events if recorded is not None else ()
@@ -101,23 +112,30 @@ class Session:
         live = LiveRun(agent, task, path, policy, backend=backend, durability=durability, redacted=redacted)
         return cls(live=live, title=live.title)
 
+    @property
+    def elsewhere(self) -> Elsewhere | None:
+        """Where the session is when another process serves it, or None."""
+        return self._remote
+
     # ── what it shows ────────────────────────────────────────────────────────────────────────────────────────────────
 
     @property
     def live(self) -> bool:
         """Whether an agent is attached, also after it ended."""
-        return self._live is not None
+        return self._run is not None
 
     @property
     def mode(self) -> Mode:
         return "live" if self.live else "recorded"
 
     @property
+    @reported
     def running(self) -> bool:
         """Whether an agent is on its way."""
         return self._live is not None and not self._live.ended
 
     @property
+    @reported
     def stands_next(self) -> str:
         """Where a run that is on its way will stand without being asked, in words; empty when nowhere.
 
@@ -128,17 +146,16 @@ class Session:
         return _STANDS_NEXT[self._live.stepping]
 
     @property
+    @reported
     def interrupted(self) -> bool:
         """Whether a live run was stopped before its own end, or still goes."""
         return self._live is not None and self._live.interrupted
 
     @property
+    @reported
     def error(self) -> str:
         """What ended a live run, in one safe line, when it was an exception; else empty."""
-        live = self._live
-        if live is None or live.error is None:
-            return ""
-        return failure_text(type(live.error).__name__, live.without_secrets(str(live.error)))
+        return "" if self._live is None else self._live.failure
 
     @property
     def events(self) -> Sequence[Event]:
@@ -200,14 +217,14 @@ class Session:
             wake: called from the run's thread, or from one that decides or stops; it must not block. One that raises
                 is not called again.
         """
-        if self._live is not None:
-            self._live.on_change(wake)
+        if self._run is not None:
+            self._run.on_change(wake)
 
     def poll(self) -> list[Event]:
         """Feed what is new to the timeline and return it."""
-        if self._live is None:
+        if self._run is None:
             return []
-        events = self._live.take()
+        events = self._run.take()
         for event in events:
             self.timeline.apply(event)
         self._events.extend(events)
@@ -215,10 +232,10 @@ class Session:
 
     def status(self) -> Status:
         """Return where the run stands."""
-        now = self.timeline.t if self._live is None else self._live.now
+        run = self._run
+        now = self.timeline.t if run is None else run.now
         status = status_of(self.timeline, self.mode, now, None if self.path is None else str(self.path))
-        live = self._live
-        if live is not None and live.ended and not live.has_news and not self.timeline.ended:
+        if run is not None and run.ended and not run.has_news and not self.timeline.ended:
             # the run broke outside its loop, for instance because its recording could not be written
             return replace(status, state="failed", waits_for="", elapsed=self.timeline.t)
         if self.running and self.recording_trouble:
@@ -231,7 +248,7 @@ class Session:
 
     def partial(self, loop: str = ROOT) -> str:
         """Return the words of an answer that is coming in, as received."""
-        return "" if self._live is None else self._live.partial(loop)
+        return "" if self._run is None else self._run.partial(loop)
 
     # ── checks while a person types ──────────────────────────────────────────────────────────────────────────────────
 
@@ -266,15 +283,18 @@ class Session:
 
     # ── decisions: each raises DecisionNotAccepted, in one line, when it comes late, twice or doesn't fit ────────────
 
+    @command
     def approve(self, call: str, version: int) -> None:
         """Let a call run as the model asked for it."""
         self._decide(call, version, Approve())
 
+    @command
     def deny(self, call: str, version: int, reason: str = "") -> None:
         """Refuse a call; the model gets the reason verbatim."""
         _require(reason, str, "a reason is text")
         self._decide(call, version, Deny(reason) if reason else Deny())
 
+    @command
     def edit(self, call: str, version: int, arguments: dict[str, Any]) -> None:
         """Let a call run with other arguments."""
         try:
@@ -284,6 +304,7 @@ class Session:
             raise DecisionNotAccepted(f"the arguments must be a JSON object ({type(error).__name__})") from None
         self._decide(call, version, Modify(own))
 
+    @command
     def respond(self, call: str, version: int, output: str, is_error: bool = False) -> None:
         """Answer a call in its tool's place."""
         _require(output, str, "the answer in a tool's place is text")
@@ -301,11 +322,13 @@ class Session:
     # ── a recording that can't be written any more: retry, stop, or go on without ────────────────────────────────────
 
     @property
+    @reported
     def recording_trouble(self) -> str:
         """Why the run stands with a recording that can't be written, in one safe line; empty when it can."""
         trouble = None if self._live is None else self._live.recording_trouble
         return "" if trouble is None else f"the recording can't be written ({one_line(trouble.reason, 80)})"
 
+    @command
     def retry_recording(self) -> bool:
         """Try to record what was held back, and go on when it works; nothing of it is lost when it does not.
 
@@ -314,6 +337,7 @@ class Session:
         """
         return True if self._live is None else self._live.retry_recording()
 
+    @command
     def go_on_unrecorded(self) -> None:
         """End the recording where it is, which the recording says, and go on without one."""
         trouble = self.recording_trouble
@@ -323,26 +347,31 @@ class Session:
 
     # ── commands; they do nothing on a recording ─────────────────────────────────────────────────────────────────────
 
+    @command
     def pause(self) -> None:
         """Stand at the next gate; a running answer or tool comes to its end first."""
         if self._live is not None:
             self._live.pause()
 
+    @command
     def step(self) -> None:
         """Go on to the next gate: before a request, after a response, before a call, after a result."""
         if self._live is not None:
             self._live.step("step")
 
+    @command
     def next_iteration(self) -> None:
         """Go on to the next request."""
         if self._live is not None:
             self._live.step("iteration")
 
+    @command
     def resume(self) -> None:
         """Go on without stopping at gates; decisions are still asked for."""
         if self._live is not None:
             self._live.step("continue")
 
+    @command
     def stop(self, reason: str | None = None) -> None:
         """End the run at once: what runs is interrupted, sub-agents first."""
         if self._live is not None:
@@ -350,12 +379,15 @@ class Session:
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait for the run's end and return whether it has ended; never for an interface's own thread."""
-        return True if self._live is None else self._live.wait(timeout)
+        return True if self._run is None else self._run.wait(timeout)
 
     def close(self) -> None:
-        """Stop a live run and close its recording, within a few seconds; calling it again does nothing."""
-        if self._live is not None:
-            self._live.close()
+        """Stop a live run and close its recording, within a few seconds; one that is elsewhere goes on.
+
+        Calling it again does nothing.
+        """
+        if self._run is not None:
+            self._run.close()
         if self._large is not None:
             self._large.release()
 

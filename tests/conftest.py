@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -31,6 +32,16 @@ def anyio_backend(request: pytest.FixtureRequest) -> str:
 def _no_network_beyond_loopback() -> Iterator[None]:
     with no_network(allow_loopback=True):
         yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _signals_arrive() -> None:
+    """What a shell starts in the background ignores Ctrl+C, and under nohup a hangup; processes that tests start would too."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        # a handler of our own is not inherited, so that this process goes on and those that it starts do not
+        signal.signal(signal.SIGHUP, lambda *_: None)
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -23,8 +23,11 @@ def test_children_and_their_children_end() -> None:
         import subprocess, sys
         from loopkit.debugger.children import end_child_processes
         inner = {SLEEPER!r}
-        outer = "import subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[1]])"
-        child = subprocess.Popen([sys.executable, "-c", outer, inner], stdout=subprocess.PIPE, text=True)
+        # whichever ends first, the outer one does not end well
+        outer = "import subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[1]], check=True)"
+        child = subprocess.Popen(
+            [sys.executable, "-c", outer, inner], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
         child.stdout.readline()
         print(end_child_processes(), child.wait(10) != 0, end_child_processes())
     """)

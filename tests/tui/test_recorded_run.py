@@ -104,6 +104,16 @@ async def test_a_bracket_shows_what_may_follow_and_escape_forgets_it() -> None:
         assert run_screen(app)
 
 
+async def test_half_a_command_is_forgotten_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("loopkit_tui.screens.run.COUNT_SECONDS", 0.01)
+    app = LoopkitApp(flaky().session())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("4")
+        await until(pilot, lambda: not run_screen(app).keys_reader.typed)
+        await pilot.press("g")
+        assert run_screen(app).keys_reader.count is None
+
+
 async def test_a_missing_kind_is_said_and_nothing_moves() -> None:
     app = LoopkitApp(long_run(2).session())
     async with app.run_test(size=(120, 40)) as pilot:

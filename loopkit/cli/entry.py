@@ -20,15 +20,15 @@ from loopkit.errors import LoopkitError
 COMMANDS = {
     "tui": "open the debugger on a recording, a folder of them, an agent, or what is at hand",
     "run": "run an agent without a screen and record it",
-    "show": "print the timeline of a recording",
-    "replay": "check that recordings still go the same way",
     "resume": "go on with a recording whose run was cut short",
-    "fork": "go on from inside a recording with one thing changed",
-    "diff": "say where two runs part",
+    "show": "print the timeline of a recording",
     "ls": "list the recordings of a folder",
     "stats": "figures over many recordings: outcomes, tokens, cost, where the time went",
-    "check": "say whether recordings are sound",
+    "replay": "check that recordings still go the same way",
+    "fork": "go on from inside a recording with one thing changed",
+    "diff": "say where two runs part",
     "detect": "say what repeats in recordings",
+    "check": "say whether recordings are sound",
 }
 INTERRUPTED = 130
 

@@ -13,6 +13,8 @@ from loopkit.core.state import AskStopCondition, CallPhase, CallState, Effect, L
 from loopkit.encoding import encode
 from loopkit.messages import Message, Problem, ToolResult
 
+PERSON = "person"
+
 
 def messages_injected(state: LoopState, fact: e.MessagesInjected) -> LoopState:
     """Put messages into the history, behind the results when a response is being worked on."""
@@ -64,7 +66,8 @@ def agent_changed(state: LoopState, fact: e.AgentChanged) -> LoopState:
         binding=state.binding if same_models else 0,
         given_up=state.given_up if same_models else (),
     )
-    return state.changed(wants=_wants_of_callbacks(state))
+    before_person = (state.before_person or before) if fact.by == PERSON else None
+    return state.changed(wants=_wants_of_callbacks(state), before_person=before_person)
 
 
 def _wants_of_callbacks(state: LoopState) -> frozenset[Effect]:

@@ -182,6 +182,7 @@ class LoopState:
         ending: how the loop ends as soon as nothing runs any more.
         failure: the exception it ends with.
         wants: effects that it waits for; each was issued once.
+        before_person: how its agent was set before a person changed that, or None.
     """
 
     path: str
@@ -226,6 +227,7 @@ class LoopState:
     wants: frozenset[Effect] = frozenset()
     last_user_message: str = ""
     own_warnings: History = field(default_factory=History)
+    before_person: LoopStarted | None = None
     settled: History = field(default_factory=History)
     large_results: tuple[LargeResults, ...] = ()
 

@@ -17,12 +17,13 @@ from loopkit.core.depth import check_depth
 from loopkit.core.state import AskDecision, CallState
 from loopkit.debugger.policy import Policy
 from loopkit.debugger.rows import failure_text
+from loopkit.debugger.standing import Standing, standing_of
 from loopkit.drivers.loop_driver import LoopDriver
 from loopkit.drivers.result import ToolLoopResult
 from loopkit.drivers.run import Run, new_header
 from loopkit.drivers.tool_loop import run_root
 from loopkit.errors import DecisionNotAccepted, RecordingError, RecordingUnwritable
-from loopkit.messages import Problem
+from loopkit.messages import Message, Problem
 from loopkit.outcomes import Approve, Cancelled, Deny, Modify, Respond, ToolApproval
 from loopkit.providers.protocol import Delta, TextDelta
 from loopkit.recording.redaction.redactor import Redactor
@@ -294,6 +295,29 @@ class LiveRun:
             driver.decide(call, version, decision, PERSON, verdict)
         except RecordingError as error:
             raise DecisionNotAccepted(f"the run has ended, its recording can't be written: {error}") from None
+
+    def history(self, loop: str) -> tuple[Message, ...]:
+        """Return the history of a loop that is on its way, as recorded; empty for any other."""
+        driver = self._driver(loop)
+        return () if driver is None else tuple(driver.core.state.history)
+
+    def standing(self) -> tuple[Standing, ...]:
+        """Return the loops that stand at a gate, the root first."""
+        with self._run.lock:
+            drivers = sorted(self._run.drivers, key=lambda driver: (driver.path.count("#"), driver.path))
+            found = [standing_of(driver.core.state) for driver in drivers]
+        return tuple(standing for standing in found if standing is not None)
+
+    def change(self, loop: str, change: Callable[[LoopDriver], None]) -> None:
+        """Let a person's edit change a loop that is on its way.
+
+        Raises:
+            DecisionNotAccepted: it isn't.
+        """
+        driver = self._driver(loop)
+        if driver is None:
+            raise DecisionNotAccepted("nothing can be changed any more: there is no such loop on its way")
+        change(driver)
 
     def _problems_of_edit(self, loop: str, tool: str, arguments: object) -> tuple[Problem, ...]:
         found = self.problems(loop, tool, arguments)

@@ -179,6 +179,7 @@ STEPS: dict[str, Step] = {
     "AgentChanged": OutlineSteps.note,
     "AnswerEdited": OutlineSteps.answer_edited,
     "ResultEdited": OutlineSteps.call_noted,
+    "EditRefused": OutlineSteps.note,
     "RecordingEnded": OutlineSteps.note,
     "RunStopped": OutlineSteps.note,
     "StopCommanded": OutlineSteps.note,

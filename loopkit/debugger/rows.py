@@ -339,6 +339,8 @@ def _note(row: Row) -> RowText:
             words = f"left out of requests from here on: {count_text(len(calls), 'older result')} ({ids})"
         case e.HistoryEdited() | e.AgentChanged() | e.AnswerEdited() | e.ResultEdited() | e.Reopened():
             words = _edit_text(fact)
+        case e.EditRefused(target, what, by, reason):
+            words = f"an edit of the {what} of {target.rpartition('/')[2]} by {by} was refused: {reason}"
         case e.RecordingEnded(reason):
             words = f"not recorded from here on, though the run went on: the disk took no more ({reason})"
             tone = "bad"

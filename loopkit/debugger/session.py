@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loopkit.debugger.arguments import read_arguments
-from loopkit.debugger.commanding import Elsewhere, command, reported
+from loopkit.debugger.commanding import command, reported
+from loopkit.debugger.deciding import Deciding
 from loopkit.debugger.display import one_line
 from loopkit.debugger.large import LargeTimeline
 from loopkit.debugger.nodes import Row
@@ -18,10 +18,9 @@ from loopkit.debugger.recorded import OpenedRun, open_recording, open_to_look
 from loopkit.debugger.status import Mode, PendingDecision, Status, definition_of, pending_decision, status_of
 from loopkit.debugger.timeline import Timeline, task_text
 from loopkit.debugger.under_way import RemoteRunUnderWay, RunUnderWay
-from loopkit.errors import DecisionNotAccepted, UserError
+from loopkit.errors import UserError
 from loopkit.events import ROOT, Event
 from loopkit.messages import Problem
-from loopkit.outcomes import Approve, Deny, Modify, Respond, ToolApproval
 from loopkit.recording.syncing import Durability
 from loopkit.tools.checks import SchemaCheck
 
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 _STANDS_NEXT = {"continue": "", "step": "at the next gate", "iteration": "before the next request"}
 
 
-class Session:
+class Session(Deciding):
     """A run that is looked at or debugged; made by `open` or `start`, or by `remote.attach`.
 
     Attributes:
@@ -111,11 +110,6 @@ class Session:
         path = new_recording_path(agent.name) if record is None else Path(record)
         live = LiveRun(agent, task, path, policy, backend=backend, durability=durability, redacted=redacted)
         return cls(live=live, title=live.title)
-
-    @property
-    def elsewhere(self) -> Elsewhere | None:
-        """Where the session is when another process serves it, or None."""
-        return self._remote
 
     # ── what it shows ────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -281,44 +275,6 @@ class Session:
         arguments, problems = read_arguments(text)
         return arguments, problems or self.validate(call, arguments)
 
-    # ── decisions: each raises DecisionNotAccepted, in one line, when it comes late, twice or doesn't fit ────────────
-
-    @command
-    def approve(self, call: str, version: int) -> None:
-        """Let a call run as the model asked for it."""
-        self._decide(call, version, Approve())
-
-    @command
-    def deny(self, call: str, version: int, reason: str = "") -> None:
-        """Refuse a call; the model gets the reason verbatim."""
-        _require(reason, str, "a reason is text")
-        self._decide(call, version, Deny(reason) if reason else Deny())
-
-    @command
-    def edit(self, call: str, version: int, arguments: dict[str, Any]) -> None:
-        """Let a call run with other arguments."""
-        try:
-            # what was decided on stays, whatever the caller does to theirs (spec/faults.md d15)
-            own = deepcopy(arguments)
-        except Exception as error:  # noqa: BLE001  # of a class that can't be copied, or far too deep
-            raise DecisionNotAccepted(f"the arguments must be a JSON object ({type(error).__name__})") from None
-        self._decide(call, version, Modify(own))
-
-    @command
-    def respond(self, call: str, version: int, output: str, is_error: bool = False) -> None:
-        """Answer a call in its tool's place."""
-        _require(output, str, "the answer in a tool's place is text")
-        self._decide(call, version, Respond(output, bool(is_error)))
-
-    def _decide(self, call: str, version: int, decision: ToolApproval) -> None:
-        _require(version, int, "the version of a call is a whole number")
-        node = self.timeline.calls.get(call)
-        if self._live is None:
-            raise DecisionNotAccepted("there is nothing to decide in a recording: fork it to go on from here")
-        if node is None:
-            raise DecisionNotAccepted(f"there is no call {one_line(call, 80)} in this run")
-        self._live.decide_call(node.loop.path, call, version, decision)
-
     # ── a recording that can't be written any more: retry, stop, or go on without ────────────────────────────────────
 
     @property
@@ -390,9 +346,3 @@ class Session:
             self._run.close()
         if self._large is not None:
             self._large.release()
-
-
-def _require(value: object, kind: type, words: str) -> None:
-    # what another kind would write into the recording, nothing could read again
-    if type(value) is not kind:
-        raise DecisionNotAccepted(f"{words}, not {type(value).__name__}")

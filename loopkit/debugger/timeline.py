@@ -383,6 +383,7 @@ _HANDLERS: dict[type, Callable[[Timeline, e.Event, Any], None]] = {
     e.AgentChanged: Timeline._noted,
     e.AnswerEdited: rewriting.answer_edited,
     e.ResultEdited: rewriting.result_edited,
+    e.EditRefused: Timeline._noted,
     e.RunStopped: Timeline._noted,
     e.StopCommanded: Timeline._noted,
     e.CallbackFailed: Timeline._noted,

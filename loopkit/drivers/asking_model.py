@@ -17,7 +17,7 @@ from loopkit.core.state import CallModel, LoopState
 from loopkit.drivers.cancelling import cancelled_by_whoever_waits
 from loopkit.drivers.facts import failure_of, verdict_on
 from loopkit.errors import ProviderError
-from loopkit.messages import ChatResponse, JSONObject, Message, Part, ToolCall
+from loopkit.messages import ChatResponse, JSONObject, Message, Part, ToolCall, ToolDefinition
 from loopkit.providers.binding import BoundModel
 from loopkit.providers.protocol import ChatRequest, Delta
 from loopkit.tools.checks import json_problem
@@ -32,7 +32,7 @@ async def ask_model(driver: LoopDriver, effect: CallModel, *, inline: bool) -> N
     model = _model_of(driver, state)
     originals = driver.run.originals
     settings = originals.settings(_settings(driver, state, model))
-    request = ChatRequest(originals.messages(state.view), driver.registry.definitions, settings)
+    request = ChatRequest(originals.messages(state.view), _offered(driver, state), settings)
     if state.retry_delay:
         await sleep(state.retry_delay)
     pieces: list[float] = []
@@ -56,8 +56,20 @@ async def ask_model(driver: LoopDriver, effect: CallModel, *, inline: bool) -> N
 
 
 def _model_of(driver: LoopDriver, state: LoopState) -> BoundModel:
+    chosen = state.started.model
+    if state.before_person is not None and chosen is not None and chosen != driver.models[0].model:
+        # a person chose another model of the same provider while the run went on
+        driver.models = (driver.models[0].asking(chosen), *driver.models[1:])
     # a fork may go on with an agent that has fewer fallbacks than the recorded one
     return driver.models[min(state.binding, len(driver.models) - 1)]
+
+
+def _offered(driver: LoopDriver, state: LoopState) -> tuple[ToolDefinition, ...]:
+    """Return the tools that the request offers: all there are, but for those that a person took away."""
+    definitions = driver.registry.definitions
+    if len(definitions) == len(state.tools):
+        return definitions
+    return tuple(tool for tool in definitions if tool.name in state.tools)
 
 
 def _settings(driver: LoopDriver, state: LoopState, model: BoundModel) -> JSONObject:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from loopkit import events as e
+from loopkit.core.editing import PERSON
 from loopkit.core.state import LoopState, Phase
 from loopkit.drivers.originals import Originals
 from loopkit.drivers.parts import LoopParts
@@ -25,7 +26,8 @@ def changes_of_agent(state: LoopState, parts: LoopParts, by: str, originals: Ori
     """
     today = parts.started(state.started.parent_call)
     facts: list[e.Input] = []
-    before_agent = agent_of(state.started, by)
+    # what a person changed stays, as long as the agent is the one that it was changed of
+    before_agent = agent_of(state.before_person or state.started, by)
     agent = originals.aligned(before_agent, agent_of(today, by))
     if agent != before_agent and as_recorded(agent) != as_recorded(before_agent):
         facts.append(agent)
@@ -52,9 +54,17 @@ def _prompt(started: e.LoopStarted, messages: Any) -> Message | None:
 
 
 def last_joined(events: Iterable[e.Event]) -> int | None:
-    """Return the number of the event with which the newest agent went on with the root loop; None where none did."""
+    """Return the number of the event with which the newest agent went on with the root loop; None where none did.
+
+    A person who changes the running one is not another agent.
+    """
     return max(
-        (event.seq for event in events if event.loop == e.ROOT and isinstance(event.fact, e.AgentChanged)), default=None
+        (
+            event.seq
+            for event in events
+            if event.loop == e.ROOT and isinstance(event.fact, e.AgentChanged) and event.fact.by != PERSON
+        ),
+        default=None,
     )
 
 

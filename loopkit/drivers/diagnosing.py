@@ -35,7 +35,7 @@ from loopkit.messages import ToolCall
 from loopkit.outcomes import Modify
 
 _NEVER_COMPARED = (e.ToolEndedLate, e.ToolProgressed, e.ToolAttemptFailed)
-_NOT_MET_LIVE = (e.Paused, e.Resumed, e.Reopened, e.DecisionRefused)
+_NOT_MET_LIVE = (e.Paused, e.Resumed, e.Reopened, e.DecisionRefused, e.EditRefused)
 _SCHEMA_DRIFTS = (Drift.TOOL_MISSING, Drift.TOOL_NEW, Drift.TOOL_SCHEMA)
 _IN_HISTORY = (
     e.LoopStarted,

@@ -22,6 +22,7 @@ SPONTANEOUS = (
     e.StopCommanded,
     e.RunStopped,
     e.DecisionRefused,
+    e.EditRefused,
     e.ToolProgressed,
     e.ToolAttemptFailed,
     e.ToolEndedLate,

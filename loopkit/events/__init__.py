@@ -20,6 +20,7 @@ from loopkit.events.derived import ToolSkipped as ToolSkipped
 from loopkit.events.derived import ToolStarted as ToolStarted
 from loopkit.events.edits import AgentChanged as AgentChanged
 from loopkit.events.edits import AnswerEdited as AnswerEdited
+from loopkit.events.edits import EditRefused as EditRefused
 from loopkit.events.edits import ResultEdited as ResultEdited
 from loopkit.events.fact import NO_PROBLEMS as NO_PROBLEMS
 from loopkit.events.fact import ROOT as ROOT
@@ -81,6 +82,7 @@ AnyFact: TypeAlias = (
     | AgentChanged
     | AnswerEdited
     | ResultEdited
+    | EditRefused
     | Paused
     | Resumed
     | Reopened

@@ -48,3 +48,18 @@ class ResultEdited(Input):
     content: str
     by: str
     is_error: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class EditRefused(Input):
+    """An edit was not taken: late, twice, of something else than what was seen, or where nothing can be edited.
+
+    Args:
+        target: what was to be edited: a call's id for its result, an iteration (`root/3`) for a request or an answer.
+        what: `result`, `answer`, `request` or `message`.
+    """
+
+    target: str
+    what: str
+    by: str
+    reason: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeAlias
 
 from loopkit.core.config import ToolLoopConfig
@@ -62,6 +62,11 @@ class BoundModel:
     model: str | None
     settings: Mapping[str, Any] = field(default_factory=dict)
     retry: RetryPolicy = DEFAULT_RETRIES
+
+    def asking(self, model: str) -> BoundModel:
+        """Return this with another model of the same provider; a provider without `asking` stays as it is."""
+        asking = getattr(self.provider, "asking", None)
+        return replace(self, provider=self.provider if asking is None else asking(model), model=model)
 
 
 class Bound(NamedTuple):

@@ -12,7 +12,8 @@ import json
 import os
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from copy import copy
+from typing import TYPE_CHECKING, ClassVar, Self, TypeAlias
 from urllib.parse import urlsplit
 
 from loopkit.errors import AgentBuildError, ProviderError
@@ -113,6 +114,13 @@ class HTTPModel(ABC):
     def address(self, given: str) -> str:
         """Return the base URL that a person's word for it means."""
         return given
+
+    def asking(self, model: str) -> Self:
+        """Return the same server with another of its models."""
+        other = copy(self)
+        other.model = model
+        other._encoder = other.encoder(model)
+        return other
 
     @property
     def at_home(self) -> bool:

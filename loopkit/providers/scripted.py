@@ -11,8 +11,9 @@ import inspect
 import itertools
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias, TypeGuard, cast
+from typing import Any, Literal, Self, TypeAlias, TypeGuard, cast
 
 from loopkit.errors import AgentBuildError, ProviderError
 from loopkit.messages import ChatResponse, Message, Part, Reasoning, Refusal, Text, ToolCall, ToolResult, Usage
@@ -77,6 +78,12 @@ class ScriptedProvider:
 
     def __repr__(self) -> str:
         return f"ScriptedProvider(model={self.model!r}, asked {len(self.requests)} times)"
+
+    def asking(self, model: str) -> Self:
+        """Return what gives the same script's answers under another model's name."""
+        other = copy(self)
+        other.model = model
+        return other
 
     async def respond(self, request: ChatRequest, emit: Emit) -> ChatResponse:
         """Give the script's next answer.

@@ -71,7 +71,7 @@ def _part(redactor: Redactor, part: Part, *, trusted: bool, broken_off: bool) ->
         case Text(text) | Refusal(text):
             new = _changed(part, text=redactor.text(text, trusted=trusted, broken_off=broken_off))
         case ToolCall():
-            new = _call(redactor, part)
+            new = _call(redactor, part, trusted=trusted)
         case ToolResult(call_id, content, _, images):
             new = _changed(
                 part,
@@ -104,12 +104,12 @@ def _opaque(redactor: Redactor, text: str | None) -> str | None:
     return None if text is None else redactor.values_only(text)
 
 
-def _call(redactor: Redactor, call: ToolCall) -> ToolCall:
+def _call(redactor: Redactor, call: ToolCall, *, trusted: bool) -> ToolCall:
     changed: ToolCall = _changed(
         call,
         id=redactor.values_only(call.id),
         name=redactor.values_only(call.name),
-        arguments=redactor.value(call.arguments),
+        arguments=redactor.value(call.arguments, trusted=trusted),
         raw_arguments=_optional(redactor, call.raw_arguments),
         problem=_optional(redactor, call.problem),
         duplicate_keys=_all(call.duplicate_keys, redactor.text),
@@ -164,16 +164,16 @@ def _started(redactor: Redactor, fact: e.LoopStarted) -> Any:
     )
 
 
-def _definition(redactor: Redactor, tool: ToolDefinition) -> Any:
+def _definition(redactor: Redactor, tool: ToolDefinition, *, trusted: bool = False) -> Any:
     return _changed(
         tool,
-        description=redactor.text(tool.description),
-        parameters=redactor.value(tool.parameters, by_name=False),
+        description=redactor.text(tool.description, trusted=trusted),
+        parameters=redactor.value(tool.parameters, trusted=trusted, by_name=False),
     )
 
 
-def _replied(redactor: Redactor, fact: e.ModelReplied) -> Any:
-    message = _message(redactor, fact.message)
+def _replied(redactor: Redactor, fact: e.ModelReplied, *, trusted: bool = False) -> Any:
+    message = _message(redactor, fact.message, trusted=trusted)
     verdicts = fact.verdicts
     if verdicts and verdicts != (e.CallVerdict(),) * len(verdicts):
         calls = zip(fact.message.tool_calls, message.tool_calls, strict=True)
@@ -220,16 +220,18 @@ def _messages(redactor: Redactor, fact: Any) -> Any:
 
 
 def _changed_agent(redactor: Redactor, fact: e.AgentChanged) -> Any:
+    # what a person leaves as it is stands there as recorded
+    trusted = fact.by == PERSON
     return _changed(
         fact,
         agent=redactor.values_only(fact.agent),
-        tools=_all(fact.tools, lambda tool: _definition(redactor, tool)),
-        settings=redactor.value(fact.settings),
+        tools=_all(fact.tools, lambda tool: _definition(redactor, tool, trusted=trusted)),
+        settings=redactor.value(fact.settings, trusted=trusted),
     )
 
 
 def _edited_answer(redactor: Redactor, fact: e.AnswerEdited) -> Any:
-    as_reply = _replied(redactor, e.ModelReplied(fact.message, verdicts=fact.verdicts))
+    as_reply = _replied(redactor, e.ModelReplied(fact.message, verdicts=fact.verdicts), trusted=fact.by == PERSON)
     return _changed(fact, message=as_reply.message, verdicts=as_reply.verdicts)
 
 
@@ -277,6 +279,7 @@ _HIDERS: dict[type, Callable[[Redactor, Any], Any]] = {
     e.ResultEdited: lambda redactor, fact: _changed(
         fact, content=redactor.text(fact.content, trusted=fact.by == PERSON)
     ),
+    e.EditRefused: lambda redactor, fact: _changed(fact, reason=redactor.text(fact.reason)),
     e.StopCommanded: lambda redactor, fact: _changed(fact, reason=_optional(redactor, fact.reason)),
     e.RunStopped: lambda redactor, fact: _changed(fact, reason=_optional(redactor, fact.reason)),
     e.RecordingEnded: lambda redactor, fact: _changed(fact, reason=redactor.text(fact.reason)),

@@ -126,7 +126,7 @@ class Redactor:
         lowered = text.lower()
         for stem in self._name_stems:
             if stem in lowered:
-                found += self._named_in(text, lowered)
+                found += self._named_in(text, lowered, trusted=trusted)
                 break
         for shape in found_shapes(text):
             found.append(_Found(*shape))
@@ -162,11 +162,11 @@ class Redactor:
                     return [_Found(len(text) - length, len(text), sought.rule, sought.value, "begun")]
         return []
 
-    def _named_in(self, text: str, lowered: str) -> list[_Found]:
+    def _named_in(self, text: str, lowered: str, *, trusted: bool) -> list[_Found]:
         found = []
         for assigned in found_assignments(text, lowered, self._name_rule):
             value = _unescaped(text, assigned)
-            if value in self.redaction.harmless:
+            if value in self.redaction.harmless or (trusted and self.placeholders.knows(value)):
                 continue
             self._seek_found(value, assigned.rule)
             found.append(_Found(assigned.start, assigned.end, assigned.rule, value, "escaped"))

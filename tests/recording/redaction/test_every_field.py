@@ -24,6 +24,7 @@ TEXT = f"password={SECRET} and more"
 # names that loopkit or the agent's own code gives
 OURS = {
     "AgentChanged": {"configuration", "model", "fallbacks"},
+    "EditRefused": {"target", "what"},
     "LoopStarted": {"configuration", "model", "fallbacks", "parent_call"},
     "ModelReplied": {"model", "raw_stop_reason"},
 }

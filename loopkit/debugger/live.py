@@ -7,38 +7,36 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal, TypeAlias, TypeGuard
+from typing import Literal, TypeAlias
 
 import anyio
 
 from loopkit import events as e
 from loopkit.agent import Agent
 from loopkit.core.depth import check_depth
-from loopkit.core.state import AskDecision, CallState
+from loopkit.core.editing import PERSON
+from loopkit.core.state import AskDecision
 from loopkit.debugger.policy import Policy
 from loopkit.debugger.rows import failure_text
-from loopkit.debugger.standing import Standing, standing_of
+from loopkit.debugger.run_decisions import RunDecisions
 from loopkit.drivers.loop_driver import LoopDriver
 from loopkit.drivers.result import ToolLoopResult
 from loopkit.drivers.run import Run, new_header
 from loopkit.drivers.tool_loop import run_root
-from loopkit.errors import DecisionNotAccepted, RecordingError, RecordingUnwritable
-from loopkit.messages import Message, Problem
-from loopkit.outcomes import Approve, Cancelled, Deny, Modify, Respond, ToolApproval
+from loopkit.errors import RecordingError, RecordingUnwritable
+from loopkit.outcomes import Cancelled
 from loopkit.providers.protocol import Delta, TextDelta
 from loopkit.recording.redaction.redactor import Redactor
 from loopkit.recording.redaction.settings import DEFAULT_REDACTION
 from loopkit.recording.syncing import Durability
 from loopkit.recording.writer import Recorder
-from loopkit.tools.checks import json_problem
 
 Stepping: TypeAlias = Literal["continue", "step", "iteration"]
-PERSON = "person"
 CALLER = "caller"
 CLOSE_SECONDS = 3.0
 
 
-class LiveRun:
+class LiveRun(RunDecisions):
     """An agent on its way, in its own thread.
 
     Commands may come from any thread; none waits for the agent. Implements `drivers.run.Watcher`.
@@ -69,19 +67,17 @@ class LiveRun:
         stand_in: Policy | None = None,
     ) -> None:
         self.path = path
-        self.stand_in = stand_in
+        super().__init__(policy, stand_in)
         self.result: ToolLoopResult | None = None
         self.error: BaseException | None = None
         self._agent = agent
         self._task = task
-        self._policy = policy
         self._stepping: Stepping = "continue"
         self._events: deque[e.Event] = deque()
         self._partial: dict[str, list[str]] = {}
         self._wake: Callable[[], None] | None = None
         self._woken = False
         self._policy_calls: set[str] = set()
-        self._asked: dict[AskDecision, LoopDriver] = {}
         self._root: LoopDriver | None = None
         self._began = False
         self._stop_asked: tuple[str, str | None] | None = None
@@ -139,29 +135,6 @@ class LiveRun:
         if self._stepping == "iteration" and kind == "request":
             return PERSON
         return None
-
-    def decide(self, driver: LoopDriver, call: CallState) -> tuple[ToolApproval, str] | None:
-        """Let the policy decide; what it leaves open, or fails to decide, waits for a person (DESIGN §5)."""
-        decided = self._decision_of(self._policy, driver, call) or self._decision_of(self.stand_in, driver, call)
-        if decided is None:
-            self._asked[AskDecision(call.key, call.version)] = driver
-        return decided
-
-    def _decision_of(
-        self, policy: Policy | None, driver: LoopDriver, call: CallState
-    ) -> tuple[ToolApproval, str] | None:
-        if policy is None:
-            return None
-        try:
-            decided = policy.decide(call.call, driver.core.state.tools.get(call.call.name))
-        except Exception:  # noqa: BLE001  # a broken rule asks
-            return None
-        if not _is_decision(decided):
-            return None
-        if isinstance(decided[0], Modify):
-            fits = not self._problems_of_edit(driver.path, call.call.name, decided[0].arguments)
-            return decided if fits else None
-        return decided
 
     def stands_unrecorded(self, error: RecordingUnwritable) -> bool:
         """Stand until a person chooses; where nobody is there, the run ends."""
@@ -269,66 +242,6 @@ class LiveRun:
         """Return the words of a loop's answer that is coming in."""
         return "".join(self._partial.get(loop, ()))
 
-    def problems(self, loop: str, tool: str, arguments: object) -> tuple[Problem, ...] | None:
-        """Return the schema check of arguments by the agent's own tool, or None when that is not there."""
-        driver = self._driver(loop)
-        found = None if driver is None else driver.registry.get(tool)
-        if driver is None or found is None:
-            return None
-        return found.problems(driver.run.originals.arguments(arguments) if isinstance(arguments, dict) else arguments)
-
-    def decide_call(self, loop: str, call: str, version: int, decision: ToolApproval) -> None:
-        """Take a person's decision.
-
-        Raises:
-            DecisionNotAccepted: late, twice, for another version, or with arguments that don't fit.
-        """
-        driver = self._driver(loop)
-        if driver is None:
-            raise DecisionNotAccepted("this call can't be decided any more: its loop has ended")
-        verdict = e.CallVerdict()
-        if isinstance(decision, Modify):
-            state = driver.core.state.call_state(call)
-            name = "" if state is None else state.call.name
-            verdict = e.CallVerdict(self._problems_of_edit(loop, name, decision.arguments))
-        try:
-            driver.decide(call, version, decision, PERSON, verdict)
-        except RecordingError as error:
-            raise DecisionNotAccepted(f"the run has ended, its recording can't be written: {error}") from None
-
-    def history(self, loop: str) -> tuple[Message, ...]:
-        """Return the history of a loop that is on its way, as recorded; empty for any other."""
-        driver = self._driver(loop)
-        return () if driver is None else tuple(driver.core.state.history)
-
-    def standing(self) -> tuple[Standing, ...]:
-        """Return the loops that stand at a gate, the root first."""
-        with self._run.lock:
-            drivers = sorted(self._run.drivers, key=lambda driver: (driver.path.count("#"), driver.path))
-            found = [standing_of(driver.core.state) for driver in drivers]
-        return tuple(standing for standing in found if standing is not None)
-
-    def change(self, loop: str, change: Callable[[LoopDriver], None]) -> None:
-        """Let a person's edit change a loop that is on its way.
-
-        Raises:
-            DecisionNotAccepted: it isn't.
-        """
-        driver = self._driver(loop)
-        if driver is None:
-            raise DecisionNotAccepted("nothing can be changed any more: there is no such loop on its way")
-        change(driver)
-
-    def _problems_of_edit(self, loop: str, tool: str, arguments: object) -> tuple[Problem, ...]:
-        found = self.problems(loop, tool, arguments)
-        if found is not None:
-            return found
-        # there is no schema for a tool that isn't there, but the recording takes nothing else than JSON
-        if not isinstance(arguments, dict):
-            return (Problem("$", "the arguments must be a JSON object"),)
-        problem = json_problem(arguments)
-        return () if problem is None else (problem,)
-
     def step(self, stepping: Stepping) -> None:
         """Go on from every gate that a loop stands at, up to where `stepping` says."""
         self._stepping = stepping
@@ -387,15 +300,3 @@ class LiveRun:
             self.stop(None, CALLER)
             self._ended.wait(CLOSE_SECONDS)
         self._run.close(await_late_ends=False)
-
-    def _driver(self, loop: str) -> LoopDriver | None:
-        with self._run.lock:
-            # a copy: the run's thread adds sub-agents without the lock
-            return next((driver for driver in list(self._run.drivers) if driver.path == loop), None)
-
-
-def _is_decision(decided: object) -> TypeGuard[tuple[ToolApproval, str]]:
-    match decided:
-        case (Approve() | Deny() | Modify() | Respond(), str()):
-            return True
-    return False

@@ -13,6 +13,11 @@ class UserError(LoopkitError):
     Command line and interfaces print it without a traceback.
     """
 
+    @property
+    def pointer(self) -> tuple[str, ...]:
+        """Safe lines that point at the spot in what was given; most errors need none."""
+        return ()
+
 
 class RecordingError(UserError):
     """A recording can't be read or written."""

@@ -7,6 +7,8 @@ import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from loopkit.errors import UserError
+
 if TYPE_CHECKING:
     from loopkit.debugger.rows import Tone
 
@@ -64,9 +66,11 @@ def error_line(error: Exception) -> str:
 
 
 def warn_of(error: Exception) -> str:
-    """Print an error as one line on stderr and return the line."""
+    """Print an error as one line on stderr, with what points at the spot below it, and return the line."""
     line = error_line(error)
     print(f"loopkit: {line}", file=sys.stderr)
+    for pointing in error.pointer if isinstance(error, UserError) else ():
+        print(pointing, file=sys.stderr)
     return line
 
 

@@ -126,7 +126,7 @@ class _ConditionReader:
         self._depth = 0
 
     def read(self) -> Condition:
-        if self._next.kind == "end":
+        if len(self._tokens) == 1:
             raise self._error('it is empty; try tool == "NAME", text ~ /WORDS/ or error')
         condition = self._any()
         if self._next.kind != "end":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+_SHOWN_CHARACTERS = 60
+
 
 class LoopkitError(Exception):
     """Root of the errors that loopkit raises itself."""
@@ -66,6 +68,33 @@ class ImportFormatError(UserError):
 
 class AgentPathError(UserError):
     """An agent named on the command line can't be loaded."""
+
+
+class ConditionError(UserError):
+    """A condition can't be understood.
+
+    Args:
+        problem: what is wrong, in one line.
+        text: the condition.
+        place: where in it, in characters from its beginning.
+    """
+
+    def __init__(self, problem: str, text: str, place: int) -> None:
+        self.problem = problem
+        self.text = text
+        self.place = place
+        super().__init__(f"the condition can't be understood: {problem}")
+
+    @property
+    def pointer(self) -> tuple[str, ...]:
+        """The condition as one safe line, and a line with a caret under the spot."""
+        start = max(0, self.place - _SHOWN_CHARACTERS)
+        shown = "".join(
+            # as many cells as the caret counts
+            character if character.isascii() and character.isprintable() else "?" if character > " " else " "
+            for character in self.text[start : self.place + _SHOWN_CHARACTERS]
+        )
+        return f"  {shown}", " " * (self.place - start + 2) + "^"
 
 
 class ToolServerError(UserError):
@@ -169,6 +198,7 @@ __all__ = [
     "AgentBuildError",
     "AgentPathError",
     "CommandRefused",
+    "ConditionError",
     "DecisionNotAccepted",
     "ImportFormatError",
     "LoopClosed",

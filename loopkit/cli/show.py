@@ -11,7 +11,11 @@ from loopkit.cli.output import print_json, print_toned, warn
 from loopkit.errors import UserError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from loopkit.debugger.conditions import Condition
     from loopkit.debugger.recorded import OpenedRun
+    from loopkit.events import Event
 
 _LOOK_SECONDS = 0.2
 
@@ -26,6 +30,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     part.add_argument("--at", type=int, metavar="N", help="one event in full, by its number")
     part.add_argument("--search", metavar="TEXT", help="the events that hold words, wherever they stand in them")
     part.add_argument("--follow", action="store_true", help="the events, and those to come until the run ends")
+    parser.add_argument(
+        "--where",
+        metavar="CONDITION",
+        help="only what a condition holds for, such as 'error or tool == \"run_tests\"'; with --events or --json the events",
+    )
     parser.add_argument("--regex", action="store_true", help="what is searched for is a regular expression")
     parser.add_argument("--case", action="store_true", help="upper and lower case are not the same in a search")
     parser.add_argument(
@@ -37,6 +46,8 @@ def run(options: argparse.Namespace) -> int:
     """Print what was asked for."""
     from loopkit.debugger.recorded import LargeRun, open_recording, open_to_look
 
+    if options.where is not None:
+        return _show_where(options)
     if options.search is not None:
         return _search(options)
     if options.at is not None or options.follow:
@@ -101,23 +112,68 @@ def _show_timeline(recorded: OpenedRun) -> None:
 
 def _show_stream(options: argparse.Namespace) -> int:
     """Print events as they are read; what is to come is waited for only when it is followed."""
-    from time import sleep
-
-    from loopkit.debugger.report import event_data, event_line
+    from loopkit.debugger.report import event_data
     from loopkit.debugger.watching import event_numbered, follow_events, stream_events
 
     if options.at is not None:
         print_json(event_data(event_numbered(options.file, options.at)))
         return 0
-    for item in follow_events(options.file) if options.follow else stream_events(options.file):
+    _print_stream(follow_events(options.file) if options.follow else stream_events(options.file), options)
+    return 0
+
+
+def _print_stream(items: Iterable[Event | str | None], options: argparse.Namespace) -> bool:
+    """Print events and what is wrong beside them; say whether there was an event."""
+    from time import sleep
+
+    from loopkit.debugger.report import event_data, event_line
+
+    printed = False
+    for item in items:
         if item is None:
             sys.stdout.flush()
             sleep(_LOOK_SECONDS)
         elif isinstance(item, str):
             warn(item)
         else:
+            printed = True
             print(json.dumps(event_data(item)) if options.json else event_line(item))
-    return 0
+    return printed
+
+
+def _show_where(options: argparse.Namespace) -> int:
+    """Print what a condition holds for: rows of the timeline, or events one a line; 1 when it holds for nothing."""
+    from loopkit.debugger.condition_text import read_condition
+    from loopkit.debugger.filtering import EventFilter, events_in
+    from loopkit.debugger.watching import follow_events
+
+    if options.at is not None or options.search is not None or options.iteration is not None:
+        raise UserError("--where goes with --events, --follow and --json only")
+    condition = read_condition(options.where)
+    if options.follow:
+        return 0 if _print_stream(EventFilter(condition).kept(follow_events(options.file)), options) else 1
+    if options.events or options.json:
+        return 0 if _print_stream(EventFilter(condition).kept(events_in(options.file)), options) else 1
+    return _show_rows_where(condition, options)
+
+
+def _show_rows_where(condition: Condition, options: argparse.Namespace) -> int:
+    from loopkit.debugger.filtering import RowFilter, events_in
+    from loopkit.debugger.recorded import LargeRun, open_to_look
+    from loopkit.debugger.report import toned_report
+
+    with open_to_look(options.file) as recorded:
+        if isinstance(recorded, LargeRun):
+            recorded.read_all()
+        for notice in recorded.notices:
+            warn(notice)
+        in_memory = not isinstance(recorded, LargeRun)
+        events = (
+            recorded.events if in_memory else (event for event in events_in(options.file) if not isinstance(event, str))
+        )
+        found = RowFilter(condition, events)
+        print_toned(toned_report(recorded.timeline, found.shows))
+    return 0 if found.events else 1
 
 
 def _search(options: argparse.Namespace) -> int:

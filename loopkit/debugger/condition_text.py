@@ -22,11 +22,10 @@ from loopkit.debugger.conditions import (
 from loopkit.debugger.fields import FIELDS, SHORT_NAMES
 from loopkit.debugger.pattern_parts import PatternError
 from loopkit.debugger.patterns import Pattern
-from loopkit.errors import UserError
+from loopkit.errors import ConditionError
 
 MOST_CHARACTERS = 2_000
 _DEEPEST = 50
-_SHOWN_BEFORE, _SHOWN_AFTER = 60, 40
 
 _TokenKind: TypeAlias = Literal["blank", "name", "number", "string", "pattern", "operator", "end"]
 _STRING = r'"(?:[^"\\]|\\.)*"' + r"|'(?:[^'\\]|\\.)*'"
@@ -46,33 +45,6 @@ _CONSTANTS: dict[str, bool | None] = {"true": True, "false": False, "null": None
 _KEYWORDS = {*_JOINERS, "not", *_CONSTANTS}
 _ESCAPES = re.compile(r"\\(.)", re.DOTALL)
 _PARTS = re.compile(r"\\?.", re.DOTALL)
-
-
-class ConditionError(UserError):
-    """A condition can't be understood.
-
-    Args:
-        problem: what is wrong, in one line.
-        text: the condition.
-        place: where in it, in characters from its beginning.
-    """
-
-    def __init__(self, problem: str, text: str, place: int) -> None:
-        self.problem = problem
-        self.text = text
-        self.place = place
-        super().__init__(f"the condition can't be understood: {problem}")
-
-    @property
-    def pointer(self) -> tuple[str, ...]:
-        """The condition as one safe line, and a line with a caret under the spot."""
-        start = max(0, self.place - _SHOWN_BEFORE)
-        shown = "".join(
-            # as many cells as the caret counts
-            character if character.isascii() and character.isprintable() else "?" if character > " " else " "
-            for character in self.text[start : self.place + _SHOWN_AFTER]
-        )
-        return f"  {shown}", " " * (self.place - start + 2) + "^"
 
 
 @dataclass(frozen=True, slots=True)

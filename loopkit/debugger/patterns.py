@@ -6,12 +6,14 @@ all ways through the pattern are followed at once, and what was found for a set 
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
 
 from loopkit.debugger.pattern_parts import Edge, Either, One, Part, PatternError, Repeat, Row, is_word, read_pattern
 
 MOST_STEPS = 2_000
 _MOST_KEPT = 5_000
+_ESCAPED = re.compile(r"\\.", re.DOTALL)
 _NEWLINE, _WORD, _OTHER = "newline", "word", "other"
 
 
@@ -39,7 +41,8 @@ class Pattern:
     """
 
     def __init__(self, text: str, *, any_case: bool = False) -> None:
-        self.text = text
+        # `\\/` is what people type between slashes; it means a slash
+        self.text = _ESCAPED.sub(lambda found: "/" if found[0] == r"\/" else found[0], text)
         self.any_case = any_case
         self._steps: list[tuple[One | Edge | None, tuple[int, ...]]] = []
         part = read_pattern(text, any_case=any_case)

@@ -119,7 +119,7 @@ def open_recording(path: str | Path) -> OpenedRun:
         UserError: it can't be read, or is neither; the message is one line.
     """
     path = Path(path)
-    if _is_foreign(path):
+    if is_foreign(path):
         return _open_foreign(path)
     recording = read_recording(path)
     notices = [] if recording.torn is None else [str(recording.torn)]
@@ -140,8 +140,8 @@ def open_to_look(path: str | Path) -> OpenedRun:
         UserError: it can't be read, or is neither a recording nor a session of another tool; the message is one line.
     """
     path = Path(path)
-    followed = not _is_foreign(path) and owner_of(path) is not None
-    if _is_foreign(path) or not (followed or _is_large(path)):
+    followed = not is_foreign(path) and owner_of(path) is not None
+    if is_foreign(path) or not (followed or _is_large(path)):
         return open_recording(path)
     timeline = LargeTimeline(path, follow=followed)
     return LargeRun(timeline)
@@ -199,7 +199,8 @@ def _is_large(path: Path) -> bool:
         return False
 
 
-def _is_foreign(path: Path) -> bool:
+def is_foreign(path: Path) -> bool:
+    """Whether a file is there and is none of our recordings."""
     try:
         if not path.is_file():
             # also a pipe, which would never end; the reader says what is wrong with the path, in one line

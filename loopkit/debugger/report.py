@@ -7,13 +7,13 @@ recorded, a duration of nothing is one that nobody measured; the text holds safe
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
 from loopkit.debugger.display import arguments_line, json_text, one_line, visible
 from loopkit.debugger.large import LargeTimeline
-from loopkit.debugger.nodes import CallNode, IterationNode, LoopNode
+from loopkit.debugger.nodes import CallNode, IterationNode, LoopNode, Row
 from loopkit.debugger.pictures import picture_data, picture_words
 from loopkit.debugger.rows import (
     RowText,
@@ -182,14 +182,26 @@ def text_report(timeline: Timeline) -> Iterator[str]:
         yield words
 
 
-def toned_report(timeline: Timeline) -> Iterator[tuple[str, Tone]]:
-    """As `text_report`, with what a colour may add to each line."""
-    least, most = _LABEL_CELLS
+def toned_report(timeline: Timeline, shows: Callable[[Row], bool] | None = None) -> Iterator[tuple[str, Tone]]:
+    """As `text_report`, with what a colour may add to each line.
+
+    Args:
+        shows: says which rows are wanted; None wants all.
+    """
+    if shows is not None:
+        yield from _toned_lines([row_text(row) for row in timeline.rows if shows(row)], ())
+        return
     # of a large recording the first rows say how wide the labels are
     looked_at = _SAMPLED_ROWS if isinstance(timeline, LargeTimeline) else None
     sample = [row_text(row) for row in timeline.rows[:looked_at]]
+    yield from _toned_lines(
+        sample, (row_text(timeline.rows[place]) for place in range(len(sample), len(timeline.rows)))
+    )
+
+
+def _toned_lines(sample: Sequence[RowText], rest: Iterable[RowText]) -> Iterator[tuple[str, Tone]]:
+    least, most = _LABEL_CELLS
     widest = max((2 * words.level + width(words.label) for words in sample), default=0)
-    rest = (row_text(timeline.rows[place]) for place in range(len(sample), len(timeline.rows)))
     for words in chain(sample, rest):
         yield text_line(words, min(most, max(least, widest))), words.tone
 

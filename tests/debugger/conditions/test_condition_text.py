@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loopkit.debugger.condition_text import ConditionError, read_condition
+from loopkit.debugger.condition_text import read_condition
 from loopkit.debugger.conditions import All, Comparison, Condition, Field, Match, Not, OneOf, Presence, scope_of
 from loopkit.debugger.fields import FIELDS, Scope
 from loopkit.debugger.patterns import Pattern
+from loopkit.errors import ConditionError
 from tests.debugger.conditions.random_conditions import PlainMoment, conditions, naively_holds, values
 
 

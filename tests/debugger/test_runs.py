@@ -56,7 +56,7 @@ def test_a_policy_decides_where_nobody_is(approve: Any, told: list[str], by: str
     assert deciders(path) == {by}
     assert check_file(path) == []
     assert replay_file(path).same
-    assert set(HEADLESS_POLICIES) == {"all", "none", "read-only"}
+    assert set(HEADLESS_POLICIES) == {"all", "reversible", "none", "read-only"}
 
 
 def test_sub_agents_are_under_the_same_policy(path: Path) -> None:

@@ -32,7 +32,7 @@ def comparison_lines(compared: RunComparison, *, whole: bool = False) -> Iterato
         yield f"{mark} {one_line(str(run.path), 120)}: {how}; {totals_text(run.timeline, run.source_format)}", "plain"
     if compared.shared is not None:
         yield f"B is a fork of A: the first {count_text(compared.shared, 'event')} are A's", "muted"
-    yield _verdict(compared), "good" if compared.same else "warning"
+    yield verdict(compared), "good" if compared.same else "warning"
     for loop in compared.loops:
         if whole or not loop.same:
             yield "", "plain"
@@ -55,14 +55,15 @@ def comparison_data(compared: RunComparison) -> dict[str, Any]:
 # ── text ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _verdict(compared: RunComparison) -> str:
+def verdict(compared: RunComparison) -> str:
+    """Return where two runs part, in one safe line."""
     parted = compared.first_difference()
     if parted is None:
         return "the same"
     loop, step, difference = parted
-    place = _loop_name(loop)
+    place = loop_name(loop)
     if step is not None:
-        place += f", iteration {_number(step)}"
+        place += f", iteration {step_number(step)}"
     what = f"only in {'A' if step.side == 'left' else 'B'}" if step and step.side != "both" else None
     if step is None and difference is None:
         what = f"only in {'A' if loop.right is None else 'B'}"
@@ -73,9 +74,9 @@ def _loop_lines(loop: LoopComparison, *, whole: bool) -> Iterator[tuple[str, Ton
     if loop.left is None or loop.right is None:
         node, mark = (loop.left, "-") if loop.left is not None else (loop.right, "+")
         assert node is not None
-        yield f"{mark} {_loop_name(loop)}: only in {'A' if mark == '-' else 'B'}, {outcome_text(node)}", "agent"
+        yield f"{mark} {loop_name(loop)}: only in {'A' if mark == '-' else 'B'}, {outcome_text(node)}", "agent"
     else:
-        yield f"{'=' if loop.same else '≠'} {_loop_name(loop)}", "agent"
+        yield f"{'=' if loop.same else '≠'} {loop_name(loop)}", "agent"
     for difference in loop.start:
         yield from _difference_lines(difference, whole=whole)
     equal: list[Step] = []
@@ -93,23 +94,23 @@ def _loop_lines(loop: LoopComparison, *, whole: bool) -> Iterator[tuple[str, Ton
 
 def _equal_lines(equal: list[Step]) -> Iterator[tuple[str, Tone]]:
     if equal:
-        first, last = _number(equal[0]), _number(equal[-1])
+        first, last = step_number(equal[0]), step_number(equal[-1])
         yield f"  = {first if first == last else f'{first} … {last}'}  the same", "muted"
 
 
 def _step_lines(step: Step, *, whole: bool) -> Iterator[tuple[str, Tone]]:
     if step.left is not None and step.right is not None:
         mark = "=" if step.same else "≠"
-        left, right = _measures(step.left), _measures(step.right)
+        left, right = measures_text(step.left), measures_text(step.right)
         measured = left if left == right else f"{left} → {right}"
-        yield f"  {mark} {_number(step)}  {_iteration_words(step.right)}  {measured}".rstrip(), "plain"
+        yield f"  {mark} {step_number(step)}  {iteration_words(step.right)}  {measured}".rstrip(), "plain"
         for difference in step.differences:
             yield from _difference_lines(difference, whole=whole)
         return
     iteration = step.left if step.left is not None else step.right
     assert iteration is not None
     mark, tone = _SIDES[step.side]
-    yield f"  {mark} {iteration.number}  {_iteration_words(iteration)}  {_measures(iteration)}".rstrip(), tone
+    yield f"  {mark} {iteration.number}  {iteration_words(iteration)}  {measures_text(iteration)}".rstrip(), tone
 
 
 def _difference_lines(difference: Difference, *, whole: bool) -> Iterator[tuple[str, Tone]]:
@@ -138,7 +139,8 @@ def _diff_line(line: str) -> str:
     return f"{shown} …(+{len(line) - limit:,})" if len(line) > limit else shown
 
 
-def _loop_name(loop: LoopComparison) -> str:
+def loop_name(loop: LoopComparison) -> str:
+    """Return the paths and the agent of a pair of loops, in one safe line."""
     node = loop.left or loop.right
     assert node is not None
     other = loop.right if loop.right is not None else node
@@ -146,19 +148,22 @@ def _loop_name(loop: LoopComparison) -> str:
     return f"{path} ({one_line(node.agent, 40)})"
 
 
-def _number(step: Step) -> str:
+def step_number(step: Step) -> str:
+    """Return the number of a pair of iterations, or both where they differ."""
     numbers = [str(each.number) for each in (step.left, step.right) if each is not None]
     return numbers[0] if len(set(numbers)) == 1 else " / ".join(numbers)
 
 
-def _iteration_words(iteration: IterationNode) -> str:
+def iteration_words(iteration: IterationNode) -> str:
+    """Return what a model said and asked for, in one safe line."""
     calls = [f"{one_line(call.name, 40)}({arguments_line(call.arguments, 60)})" for call in iteration.calls]
     message = iteration.message
     text = one_line((message.text or message.refusal or "") if message is not None else "", 80)
     return " · ".join(part for part in (text, ", ".join(calls)) if part) or "(no answer)"
 
 
-def _measures(iteration: IterationNode) -> str:
+def measures_text(iteration: IterationNode) -> str:
+    """Return what an iteration took: tokens, cost and time."""
     cost = iteration_cost(iteration)
     parts = (tokens_text(iteration.usage), "" if cost is None else f"${cost:.4f}", seconds_text(iteration.seconds))
     return " ".join(part for part in parts if part)

@@ -14,7 +14,8 @@ from loopkit.debugger.report import outcome_name, run_model
 from loopkit.debugger.rows import outcome_text
 from loopkit.debugger.totals import totals
 from loopkit.errors import ImportFormatError, UserError
-from loopkit.recording.header import SNIFFED_BYTES, looks_like_recording
+from loopkit.recording.header import SNIFFED_BYTES, Header, looks_like_recording
+from loopkit.recording.reader import open_lines
 
 _SUFFIXES = (".jsonl", ".json")
 _QUICK_BYTES = 4_000_000
@@ -163,6 +164,23 @@ def recordings_in(places: Iterable[str | Path]) -> list[Path]:
         else:
             found[place] = None
     return list(found)
+
+
+def parent_of(path: Path) -> Path | None:
+    """Return the recording in the same folder that a fork was made from; None for one that is no fork, or when it isn't there."""
+    parent = _header_of(path)
+    if parent is None or parent.parent is None:
+        return None
+    others = (other for other in sorted(path.parent.glob("*.jsonl")) if other != path)
+    return next((other for other in others if (header := _header_of(other)) and header.run == parent.parent), None)
+
+
+def _header_of(path: Path) -> Header | None:
+    try:
+        with open_lines(path) as (header, _, _):
+            return header
+    except UserError:
+        return None
 
 
 def bundled_recordings() -> list[Path]:

@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -18,26 +18,33 @@ from rich.text import Text
 from textual import on
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
-from textual.message import Message
 from textual.screen import Screen
 
 from loopkit.debugger.children import end_child_processes
+from loopkit.debugger.comparison import RunComparison, compare_runs
 from loopkit.debugger.display import one_line, visible
-from loopkit.debugger.rows import failure_text
+from loopkit.debugger.library import RunSummary, list_runs, parent_of
+from loopkit.debugger.recorded import open_recording
 from loopkit.debugger.session import Session
 from loopkit.debugger.targets import recordings_folder
 from loopkit.errors import UserError
+from loopkit_tui.beside import Beside
 from loopkit_tui.opening import Starter, open_target, session_of_demo
 from loopkit_tui.painting import shortened
 from loopkit_tui.screens.asking import LineScreen
+from loopkit_tui.screens.diff import DiffScreen
 from loopkit_tui.screens.home import HomeScreen
-from loopkit_tui.screens.run import RunScreen
+from loopkit_tui.screens.picking import PickRunScreen
+from loopkit_tui.screens.run import Place, RunScreen
 from loopkit_tui.themes import DARK, LIGHT, THEMES
 
 SECONDS_WITHOUT_TERMINAL = 1.0
 LONGEST_ERROR = 600
 ENDED_WITH_ERROR = 2
 _ENDING_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
+
+
+_NOTICING = (HomeScreen, RunScreen, DiffScreen)
 
 
 class LoopkitApp(App[None]):
@@ -55,20 +62,6 @@ class LoopkitApp(App[None]):
     # before any input or question: typing fields have a meaning of their own for ctrl+c
     BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+c,ctrl+q", "leave_at_once", "quit", priority=True)]
 
-    class Opened(Message):
-        """A session is there to be looked at."""
-
-        def __init__(self, session: Session) -> None:
-            super().__init__()
-            self.session = session
-
-    class NotOpened(Message):
-        """What the person wanted can't be opened."""
-
-        def __init__(self, reason: str) -> None:
-            super().__init__()
-            self.reason = reason
-
     def __init__(
         self, session: Session | None = None, *, folder: Path | None = None, start: Starter | None = None
     ) -> None:
@@ -82,7 +75,7 @@ class LoopkitApp(App[None]):
         self._session = session
         self._start = start
         self._starts_with_run = session is not None or start is not None
-        self._opening = False
+        self.beside = Beside(self)
 
     def on_mount(self) -> None:
         self._leave_on_signals()
@@ -98,20 +91,25 @@ class LoopkitApp(App[None]):
         if not task or self._start is None:
             self.exit()
             return
-        self.open(partial(self._start, task))
+        self.beside.begin(partial(self._start, task), self.show_session)
 
-    def show_session(self, session: Session) -> None:
-        """Show a run; it is closed when it is left, or when the app ends."""
+    def show_session(self, session: Session, at: Place | None = None) -> None:
+        """Show a run; it is closed when it is left, or when the app ends.
+
+        Args:
+            at: where to begin: a loop's path and the number of one of its iterations.
+        """
         self.sessions.append(session)
-        self.push_screen(RunScreen(session))
+        self.push_screen(RunScreen(session, at))
 
     def leave_run(self, session: Session) -> None:
         """Close a run that is shown, and go back to home, or end where the app began with the run."""
-        if self._starts_with_run:
+        runs = sum(isinstance(screen, RunScreen) for screen in self.screen_stack)
+        if self._starts_with_run and runs == 1:
             self.exit()
             return
         self.pop_screen()
-        if session.live and session.path is not None and isinstance(self.screen, HomeScreen):
+        if session.live and session.path is not None and isinstance(self.screen, _NOTICING):
             path = shortened(one_line(str(session.path), 600), self.size.width - 15)
             self.screen.notice(f"recorded in {path}", "good")
         threading.Thread(target=self._close, args=(session,), name="closing", daemon=True).start()
@@ -138,42 +136,68 @@ class LoopkitApp(App[None]):
 
     # ── opening ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def open(self, make: Callable[[], Session]) -> None:
-        """Make a session in a thread, so that a large recording doesn't hold the screen."""
-        if self._opening:
-            return
-        self._opening = True
+    @on(Beside.Done)
+    def _take_in(self, message: Beside.Done) -> None:
+        self.beside.end()
+        message.then()
 
-        def work() -> None:
-            try:
-                self.post_message(self.Opened(make()))
-            except UserError as error:
-                self.post_message(self.NotOpened(one_line(str(error), 400)))
-            except Exception as error:  # noqa: BLE001  # whatever an agent's own code raises, the screen says it
-                self.post_message(self.NotOpened(failure_text(type(error).__name__, str(error))))
-
-        threading.Thread(target=work, name="opening", daemon=True).start()
-
-    @on(Opened)
-    def _show_opened(self, message: Opened) -> None:
-        self._opening = False
-        self.show_session(message.session)
-
-    @on(NotOpened)
-    def _tell_not_opened(self, message: NotOpened) -> None:
-        self._opening = False
-        if isinstance(self.screen, HomeScreen):
-            self.screen.notice(message.reason)
+    @on(Beside.Failed)
+    def _tell_why_not(self, message: Beside.Failed) -> None:
+        self.beside.end()
+        if isinstance(self.screen, _NOTICING):
+            self.screen.notice(message.reason, "bad")
         else:
             self.exit(return_code=2, message=Text(message.reason))
 
+    def open_run(self, path: Path, at: Place | None = None) -> None:
+        """Show a recording over what is shown."""
+        self.beside.begin(lambda: Session.open(path), lambda session: self.show_session(session, at))
+
     @on(HomeScreen.RunChosen)
-    def _open_run(self, message: HomeScreen.RunChosen) -> None:
-        self.open(lambda: Session.open(message.path))
+    def _open_chosen(self, message: HomeScreen.RunChosen) -> None:
+        self.open_run(message.path)
 
     @on(HomeScreen.DemoChosen)
     def _start_demo(self) -> None:
-        self.open(session_of_demo)
+        self.beside.begin(session_of_demo, self.show_session)
+
+    @on(HomeScreen.PairChosen)
+    def _compare_chosen(self, message: HomeScreen.PairChosen) -> None:
+        self.compare(message.left, message.right)
+
+    def compare(self, left: Path, right: Path) -> None:
+        """Show two runs beside each other, over what is shown."""
+        self.beside.begin(
+            lambda: compare_runs(open_recording(left), open_recording(right)),
+            lambda compared: self.push_screen(DiffScreen(compared)),
+        )
+
+    def compare_with_chosen(self, path: Path) -> None:
+        """Show a run beside the one that it was forked from, or else beside one that is asked for."""
+
+        def look() -> Path | list[RunSummary]:
+            parent = parent_of(path)
+            return list_runs(path.parent) if parent is None else parent
+
+        def go_on(found: Path | list[RunSummary]) -> None:
+            if isinstance(found, Path):
+                self.compare(found, path)
+            else:
+                others = [run for run in found if run.path != path and run.damaged is None]
+                self.push_screen(PickRunScreen("compare with", others), compare)
+
+        def compare(chosen: Path | None) -> None:
+            if chosen is not None:
+                self.compare(chosen, path)
+
+        self.beside.begin(look, go_on)
+
+    def swap_comparison(self, compared: RunComparison) -> None:
+        """Show a comparison the other way round in its own place."""
+        self.beside.begin(
+            lambda: compare_runs(compared.right, compared.left),
+            lambda swapped: self.switch_screen(DiffScreen(swapped)),
+        )
 
     # ── ending ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -210,7 +234,7 @@ class LoopkitApp(App[None]):
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """The palette holds the commands of the screen under it, and the two themes."""
-        if isinstance(screen, RunScreen | HomeScreen):
+        if isinstance(screen, _NOTICING):
             yield from screen.system_commands()
         for theme in THEMES:
             yield SystemCommand(f"theme.{theme.name}", "change the look", partial(self._use, theme.name))

@@ -97,6 +97,14 @@ class Walk:
         count = loop.iteration_count if loop is not None else 0
         self._screen.notice(f"there is no iteration {number} here; the last is {count}")
 
+    def to_place(self, path: str, number: int) -> None:
+        """To an iteration of a loop, where it is there."""
+        timeline = self._screen.timeline
+        loop = timeline.timeline.loops.get(path)
+        index = None if loop is None else timeline.ways.iteration(loop, number)
+        if index is not None:
+            self.go_to(index)
+
     def to_edge(self, *, end: bool) -> None:
         """To the first or the last row."""
         self.go_to(len(self._screen.timeline.timeline.rows) - 1 if end else 0)

@@ -54,6 +54,14 @@ class HomeScreen(Screen[None]):
             super().__init__()
             self.path = path
 
+    class PairChosen(Message):
+        """The person wants to see two recordings beside each other."""
+
+        def __init__(self, left: Path, right: Path) -> None:
+            super().__init__()
+            self.left = left
+            self.right = right
+
     class Listed(Message):
         """The recordings were read."""
 
@@ -67,6 +75,7 @@ class HomeScreen(Screen[None]):
         self._folder = folder
         self._bundled = bundled
         self._keys: KeyReader[HomeScreen] = KeyReader(HOME_COMMANDS)
+        self._marked: list[Path] = []
         self.listed = False
 
     def compose(self) -> ComposeResult:
@@ -139,6 +148,37 @@ class HomeScreen(Screen[None]):
         else:
             self.post_message(self.RunChosen(run.path))
 
+    def mark(self) -> None:
+        """Mark the recording under the cursor for a comparison, or take its mark back; the third one replaces the first."""
+        run = self.runs.chosen
+        if run is None or run.damaged is not None:
+            self.notice("only recordings are compared", "muted")
+            return
+        if run.path in self._marked:
+            self._marked.remove(run.path)
+        else:
+            self._marked = [*self._marked[-1:], run.path]
+        self.runs.show_marked(self._marked)
+        self.runs.move(1)
+        if len(self._marked) == 2:
+            self.notice("two are marked: D shows them beside each other", "person")
+
+    def compare(self) -> None:
+        """Compare the marked two, or the marked one with the one under the cursor, or a fork with its parent."""
+        run = self.runs.chosen
+        pair = list(self._marked)
+        if len(pair) < 2 and run is not None and run.damaged is None and run.path not in pair:
+            parent = next(
+                (each for each in self.runs.runs if run.parent is not None and each.run_id == run.parent), None
+            )
+            pair = [*pair, run.path] if pair or parent is None else [parent.path, run.path]
+        if len(pair) == 2:
+            self.post_message(self.PairChosen(pair[0], pair[1]))
+        else:
+            self.notice(
+                "space marks a run, D on another one compares them; a fork is compared with its parent", "muted"
+            )
+
     def on_key(self, event: events.Key) -> None:
         self.query_one(KeyBar).clear_notice()
         command = self._keys.read(key_of(event))
@@ -191,6 +231,9 @@ def _show_keys(screen: HomeScreen) -> None:
 
 HOME_COMMANDS: tuple[Command[HomeScreen], ...] = (
     Command("home.open", "open it", ("enter", "l", "right", "s"), lambda s: s.choose(), "home", "open"),
+    Command("home.mark", "mark it, to compare two", ("space",), lambda s: s.mark(), "home", "mark"),
+    Command("home.compare", "two marked ones beside each other; a fork beside its parent", ("D",),
+            lambda s: s.compare(), "home", "diff"),
     Command("row.down", "down a line", ("j", "down"), lambda s: s.runs.move(1), "home", "down"),
     Command("row.up", "up a line", ("k", "up"), lambda s: s.runs.move(-1), "home", "up"),
     Command("page.down", "down a page", ("pagedown", "ctrl+f"), lambda s: s.runs.page(1), "home"),

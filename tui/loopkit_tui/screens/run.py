@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar, TypeAlias, cast
 
 from textual import events, on
 from textual.app import ComposeResult, SystemCommand
@@ -45,6 +45,8 @@ BATCH_SECONDS = 0.03
 CLOCK_SECONDS = 0.25
 NOTICE_SECONDS = 5.0
 COUNT_SECONDS = 1.5
+Place: TypeAlias = tuple[str, int]
+"""A loop's path and the number of one of its iterations."""
 NARROW_CELLS = 100
 
 
@@ -53,6 +55,7 @@ class RunScreen(Screen[None]):
 
     Args:
         session: the run; closed by whoever opened it.
+        at: where to begin, or None for the start.
     """
 
     CSS_PATH = "run.tcss"
@@ -74,9 +77,10 @@ class RunScreen(Screen[None]):
     class Woken(Message):
         """The session has something new; several of them before a batch count as one."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, at: Place | None = None) -> None:
         super().__init__()
         self.session = session
+        self._at = at
         self.status = session.status()
         self.decisions = Decisions(self)
         self.walk = Walk(self)
@@ -124,6 +128,8 @@ class RunScreen(Screen[None]):
         if self.session.live:
             self.set_interval(CLOCK_SECONDS, self._tick)
         self.reading.begin()
+        if self._at is not None:
+            self.walk.to_place(*self._at)
 
     def active_region(self) -> VirtualList:
         """The region that has the keyboard."""

@@ -46,6 +46,12 @@ def _must_decide(screen: RunScreen) -> str:
     return ""
 
 
+def _still_runs(screen: RunScreen) -> str:
+    if screen.session.path is None:
+        return "this run is not recorded"
+    return "when the run has ended" if screen.steers else ""
+
+
 def _not_paused(screen: RunScreen) -> str:
     if _not_live(screen):
         return _not_live(screen)
@@ -208,6 +214,11 @@ def _payload(row: Row) -> str:
     return row.loop.agent
 
 
+def _compare(screen: RunScreen) -> None:
+    assert screen.session.path is not None
+    cast("LoopkitApp", screen.app).compare_with_chosen(screen.session.path)
+
+
 def _leave(screen: RunScreen) -> None:
     screen.leave()
 
@@ -249,6 +260,8 @@ RUN_COMMANDS: tuple[Command[RunScreen], ...] = (
     Command("run.continue", "run on until something waits", ("c",), _continue, _RUN, "continue", _not_paused),
     Command("run.pause", "stand at the next gate", ("p",), _pause, _RUN, "pause", _not_running),
     Command("run.stop", "end the run now (asks; a reason may be given)", ("X",), _stop, _RUN, "stop", _not_live),
+    Command("run.compare", "beside its parent where it is a fork, else beside a run that you choose", ("D",), _compare,
+            _RUN, "diff", _still_runs),
     Command("row.down", "down a line", ("j", "down"), lambda s: s.active_region().move(1), _MOVE),
     Command("row.up", "up a line", ("k", "up"), lambda s: s.active_region().move(-1), _MOVE),
     Command("page.down", "down a page", ("pagedown", "ctrl+f"), lambda s: s.active_region().page(1), _MOVE),

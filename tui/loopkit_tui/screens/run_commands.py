@@ -260,7 +260,7 @@ RUN_COMMANDS: tuple[Command[RunScreen], ...] = (
     Command("run.continue", "run on until something waits", ("c",), _continue, _RUN, "continue", _not_paused),
     Command("run.pause", "stand at the next gate", ("p",), _pause, _RUN, "pause", _not_running),
     Command("run.stop", "end the run now (asks; a reason may be given)", ("X",), _stop, _RUN, "stop", _not_live),
-    Command("run.compare", "beside its parent where it is a fork, else beside a run that you choose", ("D",), _compare,
+    Command("run.compare", "beside its parent, or beside a run that you choose", ("D",), _compare,
             _RUN, "diff", _still_runs),
     Command("row.down", "down a line", ("j", "down"), lambda s: s.active_region().move(1), _MOVE),
     Command("row.up", "up a line", ("k", "up"), lambda s: s.active_region().move(-1), _MOVE),

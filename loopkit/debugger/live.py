@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -19,11 +19,14 @@ from loopkit.core.state import AskDecision
 from loopkit.debugger.policy import Policy
 from loopkit.debugger.rows import failure_text
 from loopkit.debugger.run_decisions import RunDecisions
+from loopkit.debugger.taken_up import GoesOn, TakenUp
+from loopkit.debugger.timeline import task_text
 from loopkit.drivers.loop_driver import LoopDriver
 from loopkit.drivers.result import ToolLoopResult
 from loopkit.drivers.run import Run, new_header
 from loopkit.drivers.tool_loop import run_root
 from loopkit.errors import RecordingError, RecordingUnwritable
+from loopkit.messages import Message
 from loopkit.outcomes import Cancelled
 from loopkit.providers.protocol import Delta, TextDelta
 from loopkit.recording.redaction.redactor import Redactor
@@ -42,12 +45,14 @@ class LiveRun(RunDecisions):
     Commands may come from any thread; none waits for the agent. Implements `drivers.run.Watcher`.
 
     Args:
+        begins: the task of a new run, as text or as messages, or what reopens or forks one that was left.
         path: where the run is recorded.
         policy: decides before a person is asked; None asks for every call.
         backend: `asyncio` or `trio`.
         durability: when the recording reaches the disk.
         redacted: whether secrets are kept out of it.
         overwrite: whether a recording that is there already is replaced.
+        follows: id of the run that a new one goes on from, or None.
 
     Attributes:
         stand_in: decides in the place of a person while nobody is there; None waits for one.
@@ -56,7 +61,7 @@ class LiveRun(RunDecisions):
     def __init__(
         self,
         agent: Agent,
-        task: str,
+        begins: str | Sequence[Message] | GoesOn,
         path: Path,
         policy: Policy | None,
         *,
@@ -65,13 +70,14 @@ class LiveRun(RunDecisions):
         redacted: bool = True,
         overwrite: bool = False,
         stand_in: Policy | None = None,
+        follows: str | None = None,
     ) -> None:
         self.path = path
         super().__init__(policy, stand_in)
         self.result: ToolLoopResult | None = None
         self.error: BaseException | None = None
-        self._agent = agent
-        self._task = task
+        self.agent = agent
+        self.task: str | Sequence[Message] = () if callable(begins) else begins
         self._stepping: Stepping = "continue"
         self._events: deque[e.Event] = deque()
         self._partial: dict[str, list[str]] = {}
@@ -82,19 +88,19 @@ class LiveRun(RunDecisions):
         self._began = False
         self._stop_asked: tuple[str, str | None] | None = None
         self._ended = threading.Event()
-        self._run = Run(
-            new_header(),
-            Recorder(
+        self._taken_up = TakenUp(begins(self), self._call_wake) if callable(begins) else None
+        if self._taken_up is None:
+            recorder = Recorder(
                 path,
                 if_exists="replace" if overwrite else "fail",
                 durability=durability,
                 redaction=DEFAULT_REDACTION if redacted else None,
-            ),
-            self,
-            max_runs=agent.config.max_runs,
-            max_concurrent_runs=agent.config.max_concurrent_runs,
-        )
-        self._run.start()
+            )
+            most, at_once = agent.config.max_runs, agent.config.max_concurrent_runs
+            self._run = Run(new_header(follows), recorder, self, max_runs=most, max_concurrent_runs=at_once)
+            self._run.start()
+        else:
+            self._run = self._taken_up.run
         self._thread = threading.Thread(target=self._main, args=(backend,), name="loopkit run", daemon=True)
         self._thread.start()
 
@@ -113,15 +119,23 @@ class LiveRun(RunDecisions):
             self._call_wake()
 
     def _build_validators(self) -> None:
-        for tool in self._agent.registry.values():
+        for tool in self.agent.registry.values():
             tool.problems({})
 
     async def _drive(self) -> ToolLoopResult:
-        check_depth(None, self._agent.config.max_depth)
-        return await run_root(self._run, self._agent.parts(self._task), driver_made=self._take_root, started=True)
+        check_depth(None, self.agent.config.max_depth)
+        if self._taken_up is not None:
+            return await self._taken_up.go_on(self._take_root)
+        return await run_root(self._run, self.agent.parts(self.task), driver_made=self._take_root, started=True)
 
     def _take_root(self, driver: LoopDriver) -> None:
         self._root = driver
+        if self._taken_up is not None:
+            # it began long ago, and perhaps nothing happens before somebody decides
+            with self._run.lock:
+                self._began = True
+                self._stop_root()
+            self._taken_up.begin()
 
     # ── Watcher: called under the run's lock ─────────────────────────────────────────────────────────────────────────
 
@@ -151,7 +165,7 @@ class LiveRun(RunDecisions):
         elif isinstance(fact, (e.ModelReplied, e.ModelInterrupted, e.ModelAttemptFailed)):
             self._partial.pop(event.loop, None)
         self._events.append(event)
-        if not self._began:
+        if not self._began and self._root is not None:
             self._began = True
             self._stop_root()
         self._call_wake()
@@ -209,6 +223,8 @@ class LiveRun(RunDecisions):
         """Return the events since the last call; whole steps only, so that no call seems to wait that a policy decides."""
         with self._run.lock:
             self._woken = False
+            if self._taken_up is not None and not self._taken_up.shown and not self.ended:
+                return []
             taken = list(self._events)
             self._events.clear()
             return taken
@@ -229,7 +245,8 @@ class LiveRun(RunDecisions):
     @property
     def title(self) -> str:
         """The task without its secrets, in numbers of its own: the run counts what it records."""
-        return self._task if self._run.originals.redactor is None else Redactor().text(self._task)
+        words = self.task if isinstance(self.task, str) else task_text(self.task)
+        return words if self._run.originals.redactor is None else Redactor().text(words)
 
     @property
     def failure(self) -> str:

@@ -39,6 +39,7 @@ class Session(Deciding):
         timeline: the read model; changed by `poll` only, in the thread that calls it.
         path: the recording, or the foreign file.
         title: what to call the run, as recorded.
+        agent: the one that runs in this process, also after it ended; None for a recording.
         notices: one line each on what is damaged, torn or guessed in a recording.
         source_format: `loopkit`, or the foreign format's name.
     """
@@ -53,6 +54,7 @@ class Session(Deciding):
     ) -> None:
         self._live = live
         self._remote = remote
+        self.agent: Agent | None = None if live is None else live.agent
         self._run: RunUnderWay | None = live or remote
         self.timeline = recorded.timeline if recorded is not None else Timeline()
         known = recorded or self._run

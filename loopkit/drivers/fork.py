@@ -19,7 +19,7 @@ from loopkit.core.loop import fold
 from loopkit.core.state import AskDecision, CallPhase, CallState, Effect, LoopState, ProcessResult, RunTool
 from loopkit.drivers.cleaning import cleaned
 from loopkit.drivers.fork_point import ForkPoint, find_fork_point
-from loopkit.drivers.going_on import complete_ends, is_gone_on_with, leave_gates
+from loopkit.drivers.going_on import RunToGoOn, complete_ends, is_gone_on_with, leave_gates
 from loopkit.drivers.loop_driver import LoopDriver
 from loopkit.drivers.originals import Originals, originals_of
 from loopkit.drivers.orphans import append_to_inherited, close_orphans
@@ -27,7 +27,7 @@ from loopkit.drivers.parts import LoopParts
 from loopkit.drivers.prepared import RecordedAnswers
 from loopkit.drivers.result import ToolLoopResult
 from loopkit.drivers.run import Run, Watcher, new_header
-from loopkit.drivers.tool_loop import DriverMade, continue_root
+from loopkit.drivers.tool_loop import DriverMade
 from loopkit.errors import RecordingUnwritable, UserError
 from loopkit.events import Event
 from loopkit.outcomes import Approve, Deny, ForkEdit, ToolApproval
@@ -67,6 +67,28 @@ async def fork(
         RecordingError: the parent can't be used.
         UserError: there is nothing to fork at that place.
     """
+    prepared = prepare_fork(
+        recording, at=at, edit=edit, agent=agent, recorder=recorder, watcher=watcher, secrets=secrets
+    )
+    return await prepared.go_on(driver_made)
+
+
+def prepare_fork(
+    recording: str | Path | Recording,
+    *,
+    at: int | str,
+    edit: ForkEdit | None = None,
+    agent: Any,
+    recorder: Recorder,
+    watcher: Watcher | None = None,
+    secrets: Mapping[str, str] | None = None,
+) -> RunToGoOn:
+    """Write a fork up to where it goes on; everything is as in `fork`, but for what comes then.
+
+    Raises:
+        RecordingError: the parent can't be used.
+        UserError: there is nothing to fork at that place.
+    """
     parent = recording if isinstance(recording, Recording) else read_recording(recording)
     require_sound(parent)
     parts: LoopParts = agent.parts(())
@@ -83,9 +105,10 @@ async def fork(
         leave_gates(run, lambda path, state: is_gone_on_with(path, state, point.loop))
         _close_orphans(run, point.loop)
         append_to_inherited(run, point.loop, *(originals.hidden(fact) for fact in point.facts))
-        return await continue_root(run, parts, driver_made=driver_made)
-    finally:
+    except BaseException:
         run.close()
+        raise
+    return RunToGoOn(run, parts)
 
 
 def _refuse_to_repeat(parent: Recording, point: ForkPoint) -> None:

@@ -3,11 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from loopkit import events as e
 from loopkit.core.state import LoopState
 from loopkit.drivers.orphans import append_to_inherited, complete_end
+from loopkit.drivers.parts import LoopParts
+from loopkit.drivers.result import ToolLoopResult
 from loopkit.drivers.run import Run
+from loopkit.drivers.tool_loop import DriverMade, continue_root
+
+
+@dataclass(frozen=True)
+class RunToGoOn:
+    """A run that others left, brought to where it goes on; its recording is open.
+
+    Args:
+        parts: what today's agent makes its root loop of.
+    """
+
+    run: Run
+    parts: LoopParts
+
+    async def go_on(self, driver_made: DriverMade | None = None) -> ToolLoopResult:
+        """Go on to its end.
+
+        Args:
+            driver_made: called with the root's driver before anything goes on.
+        """
+        try:
+            return await continue_root(self.run, self.parts, driver_made=driver_made)
+        finally:
+            self.run.close()
 
 
 def complete_ends(run: Run) -> None:

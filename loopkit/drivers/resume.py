@@ -17,13 +17,13 @@ from loopkit.core.history import INTERRUPTED_CALL
 from loopkit.core.loop import LoopCore, fold
 from loopkit.core.state import CallPhase, CallState, Effect, LoopState, Phase, RunTool
 from loopkit.drivers.changed_agent import INTERRUPTED
-from loopkit.drivers.going_on import complete_ends, leave_gates
+from loopkit.drivers.going_on import RunToGoOn, complete_ends, leave_gates
 from loopkit.drivers.originals import originals_of
 from loopkit.drivers.orphans import append_to_inherited, close_orphans, open_below
 from loopkit.drivers.parts import LoopParts
 from loopkit.drivers.result import ToolLoopResult
 from loopkit.drivers.run import Run, Watcher
-from loopkit.drivers.tool_loop import DriverMade, continue_root
+from loopkit.drivers.tool_loop import DriverMade
 from loopkit.errors import RecordingError, UserError
 from loopkit.recording.reader import Recording, read_recording
 from loopkit.recording.redaction.settings import DEFAULT_REDACTION, Redaction
@@ -64,11 +64,43 @@ async def resume(
         RecordingError: it is finished, damaged before its end, or can't be written.
         UserError: it holds nothing to go on with, or `run_again` names a call that did not run.
     """
+    prepared = prepare_resume(
+        recording,
+        agent=agent,
+        run_again=run_again,
+        by=by,
+        secrets=secrets,
+        durability=durability,
+        redaction=redaction,
+        watcher=watcher,
+    )
+    return await prepared.go_on(driver_made)
+
+
+def prepare_resume(
+    recording: str | Path,
+    *,
+    agent: Any,
+    run_again: RunAgain = (),
+    by: str = "person",
+    secrets: Mapping[str, str] | None = None,
+    durability: Durability = "iteration",
+    redaction: Redaction | None = DEFAULT_REDACTION,
+    watcher: Watcher | None = None,
+) -> RunToGoOn:
+    """Reopen an unfinished recording up to where it goes on; everything is as in `resume`, but for what comes then.
+
+    Raises:
+        RecordingInUse: its own process still writes it.
+        RecordingError: it is finished, damaged before its end, or can't be written.
+        UserError: it holds nothing to go on with, or `run_again` names a call that did not run.
+    """
     recorder = Recorder.continue_from(recording, durability=durability, redaction=redaction)
     try:
         # read again: only under the lock is what stands there final
         recorded = read_recording(recording)
-        run = _reopened_run(recorded, recorder, agent.parts(()), watcher, secrets or {})
+        parts: LoopParts = agent.parts(())
+        run = _reopened_run(recorded, recorder, parts, watcher, secrets or {})
         _refuse_strangers(recorded.path, run.inherited, run_again)
     except BaseException:
         recorder.close()
@@ -78,9 +110,10 @@ async def resume(
         _complete_steps(run, recorded.events[-1].loop)
         _reopen(run, by)
         _close_what_is_given_up(run, ran, run_again)
-        return await continue_root(run, agent.parts(()), driver_made=driver_made)
-    finally:
+    except BaseException:
         run.close()
+        raise
+    return RunToGoOn(run, parts)
 
 
 def _reopened_run(

@@ -37,6 +37,12 @@ def test_names_are_found_at_all() -> None:
     assert ROOT / "recordings" / "denied-call.jsonl" in named_in(ROOT / "recordings" / "README.md")
 
 
+def test_each_page_of_the_docs_is_linked_from_the_readme() -> None:
+    """A page that nobody finds is not there."""
+    pages = set((ROOT / "docs").glob("*.md"))
+    assert sorted(page.name for page in pages - named_in(ROOT / "README.md")) == []
+
+
 def test_each_recording_has_its_story_told() -> None:
     told = {place.name for place in named_in(ROOT / "recordings" / "README.md")}
     assert {path.name for path in ROOT.glob("recordings/[a-z]*.jsonl")} <= told

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ from loopkit.events import Event
 from loopkit.messages import ChatResponse
 from loopkit.providers.protocol import ChatRequest, Emit, Provider
 from loopkit.recording.reader import read_recording
+from loopkit.recording.redaction.settings import Redaction
 from loopkit.testing.failures import ReplayFailed
 from loopkit.testing.faults import Fault, ModelFault, ToolFault
 from loopkit.testing.faulty_answers import FaultyAnswers
@@ -50,6 +51,8 @@ def replay_with_faults(
     *,
     match: Match = "strict",
     allow_loopback: bool = False,
+    redaction: Redaction | None = None,
+    secrets: Mapping[str, str] | None = None,
     backend: str | None = None,
 ) -> Trajectory:
     """Replay a recording with today's agent and let things go wrong; return what it did then, which the test asserts.
@@ -61,6 +64,7 @@ def replay_with_faults(
     Args:
         match: as for `loopkit.replay`, for the replay without faults.
         allow_loopback: callbacks may reach servers on this machine.
+        redaction, secrets: as for `loopkit.replay`.
         backend: `asyncio` or `trio`; by default what runs in this thread, else asyncio.
 
     Raises:
@@ -74,11 +78,11 @@ def replay_with_faults(
     refuse_unrepeatable(recording.events)
     backend = backend or current_backend()
     with no_network(allow_loopback=allow_loopback):
-        report = replay(recording, agent, match=match, backend=backend)
+        report = replay(recording, agent, match=match, redaction=redaction, secrets=secrets, backend=backend)
         if not report.same:
             raise ReplayFailed(explain(report))
         parts = todays_parts(recording, agent)
-        originals = originals_of(recording)
+        originals = originals_of(recording, redaction, secrets)
         passing = virtual_time(backend)
         answers = FaultyAnswers(recording.events, faults, passing)
 

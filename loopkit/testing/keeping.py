@@ -7,15 +7,16 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from glob import escape
 from pathlib import Path
 from typing import IO
 
 from loopkit.agent import Agent
 from loopkit.debugger.display import visible
-from loopkit.debugger.mending import accept_file
 from loopkit.drivers.replay import replay
 from loopkit.drivers.replay_report import Match
 from loopkit.messages import Message
+from loopkit.recording.redaction.settings import DEFAULT_REDACTION, Redaction
 from loopkit.recording.writer import Recorder
 from loopkit.testing.failures import ReplayFailed
 from loopkit.testing.observing import Approval, observe_sync
@@ -38,6 +39,7 @@ class Recipe:
     Args:
         approve: which calls run; see `observing.observe`.
         match: how it has to replay at once with the same agent.
+        redaction: what is kept out of it, or None for the rules that come with loopkit.
         backend: `asyncio` or `trio`, or None for what runs in this thread.
     """
 
@@ -45,6 +47,7 @@ class Recipe:
     task: str | Sequence[Message]
     approve: Approval
     match: Match = "strict"
+    redaction: Redaction | None = None
     backend: str | None = None
 
     def record(self, path: Path) -> None:
@@ -56,13 +59,12 @@ class Recipe:
         """
         __tracebackhide__ = True
         with replacing(path) as new:
-            run = observe_sync(
-                self.agent, self.task, approve=self.approve, recorder=Recorder(new), backend=self.backend
-            )
+            recorder = Recorder(new, redaction=self.redaction or DEFAULT_REDACTION)
+            run = observe_sync(self.agent, self.task, approve=self.approve, recorder=recorder, backend=self.backend)
             if run.error is not None:
                 words = f"{path}: nothing was recorded, since the run failed: {type(run.error).__name__}: {run.error}"
                 raise ReplayFailed(f"{visible(words)}\nwhat happened:\n{run.story()}")
-            report = replay(new, self.agent, match=self.match, backend=self.backend)
+            report = replay(new, self.agent, match=self.match, redaction=self.redaction, backend=self.backend)
             if not report.same:
                 words = (
                     f"{visible(str(path))}: nothing was recorded, since the same agent, asked again, does something else "
@@ -71,17 +73,15 @@ class Recipe:
                 raise ReplayFailed(f"{words}\n{explain(report, ['make it the same each time'])}")
 
 
-def update(path: Path, agent: Agent, is_as_it_should_be: Callable[[Path], bool], backend: str | None) -> bool:
+def update(path: Path, accept: Callable[[Path], object], is_as_it_should_be: Callable[[Path], bool]) -> bool:
     """Put what an agent does today on a recording's answers in the recording's place; say whether that was enough.
 
     Args:
-        is_as_it_should_be: says of the new recording whether the test's replay of it is the same; else the old one stays.
-
-    Raises:
-        UserError: the recording lacks answers that today's run needs.
+        accept: writes that to a new file.
+        is_as_it_should_be: says of the new file whether the test's replay of it is the same; else the old one stays.
     """
     with suppress(_NotEnough), replacing(path) as new:
-        accept_file(path, agent, new, backend=backend)
+        accept(new)
         if not is_as_it_should_be(new):
             raise _NotEnough
         return True
@@ -94,10 +94,15 @@ class _NotEnough(Exception):
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Give a name beside `path` for a new file, which takes the place of `path` only when all went well."""
+    """Give a name beside `path` for a new file, which takes the place of `path` only when all went well.
+
+    Nobody else may be at it: what a process that died left behind is removed.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
+    for left in path.parent.glob(f".{escape(path.name)}.*.new"):
+        with suppress(OSError):
+            left.unlink()
     new = path.with_name(f".{path.name}.{os.getpid()}.new")
-    new.unlink(missing_ok=True)
     try:
         yield new
         new.replace(path)

@@ -110,7 +110,7 @@ def _place(request: pytest.FixtureRequest) -> TestPlace:
         root=config.rootpath,
         here=here,
         command=shlex.quote(test),
-        locks=_meeting_place(config),
+        locks=lambda: _meeting_place(config),
         session=config.stash[_session],
         mode=config.getoption("--loopkit-record"),
         update=config.getoption("--loopkit-update"),

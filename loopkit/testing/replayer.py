@@ -10,12 +10,13 @@ from typing import Any, Literal, TypeAlias
 
 from loopkit.agent import Agent
 from loopkit.debugger.display import visible
-from loopkit.debugger.runs import replay_file
 from loopkit.debugger.targets import load_agent
-from loopkit.drivers.replay import Source
+from loopkit.drivers.mending import accept
+from loopkit.drivers.replay import Source, replay
 from loopkit.drivers.replay_report import Match, ReplayReport
 from loopkit.errors import UserError
 from loopkit.messages import Message
+from loopkit.recording.redaction.settings import Redaction
 from loopkit.testing.failures import ReplayFailed
 from loopkit.testing.faults import Fault
 from loopkit.testing.faulty_replay import replay_with_faults
@@ -38,7 +39,7 @@ class TestPlace:
         root: the project's.
         here: where the command was given; paths and commands are told from there.
         command: what runs this test alone, without options for recording.
-        locks: a folder where the session's processes meet.
+        locks: makes a folder where the session's processes meet.
         session: the same in all processes of the session.
         mode: which recordings are made: `none`, those that are `missing` once, or `all`.
         update: keep what today's agent does in the recording's place.
@@ -50,7 +51,7 @@ class TestPlace:
     root: Path
     here: Path
     command: str
-    locks: Path
+    locks: Callable[[], Path]
     session: str
     mode: RecordMode = "none"
     update: bool = False
@@ -68,6 +69,8 @@ class Wish:
     match: Match = "strict"
     faults: Sequence[Fault] = field(default=())
     allow_loopback: bool = False
+    redaction: Redaction | None = None
+    secrets: Mapping[str, str] | None = None
     backend: str | None = None
 
 
@@ -108,6 +111,8 @@ class LoopkitReplay:
         match: Match | None = None,
         faults: Sequence[Fault] | None = None,
         allow_loopback: bool | None = None,
+        redaction: Redaction | None = None,
+        secrets: Mapping[str, str] | None = None,
         backend: str | None = None,
     ) -> Trajectory:
         """Replay a recording; what is not given here is taken from the marker `loopkit`.
@@ -122,6 +127,9 @@ class LoopkitReplay:
             match: `content` passes over prompts, descriptions, settings and the model's name.
             faults: what goes wrong on purpose; see `loopkit.testing.faults`.
             allow_loopback: servers on this machine may be reached.
+            redaction: what is kept out of the recording, when it is more than the rules that come with loopkit.
+            secrets: what the recording's placeholders stand for, such as `{"password-1": "…"}`, for live tools and
+                callbacks.
             backend: `asyncio` or `trio`; by default what runs in this thread, else asyncio.
         """
         __tracebackhide__ = True
@@ -136,26 +144,39 @@ class LoopkitReplay:
         __tracebackhide__ = True
         path = self._found(wish)
         agent = self._agent(wish.agent)
+        if wish.faults and (agent is None or wish.tools != "recorded"):
+            raise UserError("faults=… need agent=…, which has to cope with them, and stand among recorded results")
         self._record_if_asked(path, agent, wish)
-        if wish.faults:
-            return self._with_faults(path, agent, wish)
         report = self._replayed(path, agent, wish)
         if not report.same and not (self._place.update and agent is not None and self._updated(path, agent, wish)):
             raise ReplayFailed(explain(report, self._ways_out(path, agent, wish, report)))
+        if wish.faults and agent is not None:
+            return self._with_faults(path, agent, wish)
         return Trajectory.of_file(path)
 
     def _replayed(self, path: Path, agent: Agent | None, wish: Wish) -> ReplayReport:
         with no_network(allow_loopback=wish.allow_loopback):
-            return replay_file(path, agent=agent, tools=wish.tools, match=wish.match, backend=wish.backend)
+            return replay(
+                path,
+                agent,
+                tools=wish.tools,
+                match=wish.match,
+                redaction=wish.redaction,
+                secrets=wish.secrets,
+                backend=wish.backend,
+            )
 
-    def _with_faults(self, path: Path, agent: Agent | None, wish: Wish) -> Trajectory:
+    def _with_faults(self, path: Path, agent: Agent, wish: Wish) -> Trajectory:
         __tracebackhide__ = True
-        if agent is None:
-            raise UserError("faults=… needs the agent that has to cope with them: agent=…")
-        if wish.tools != "recorded":
-            raise UserError("faults stand among recorded results: leave out tools='live'")
         return replay_with_faults(
-            path, agent, wish.faults, match=wish.match, allow_loopback=wish.allow_loopback, backend=wish.backend
+            path,
+            agent,
+            wish.faults,
+            match=wish.match,
+            allow_loopback=wish.allow_loopback,
+            redaction=wish.redaction,
+            secrets=wish.secrets,
+            backend=wish.backend,
         )
 
     # ── recording ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -172,8 +193,8 @@ class LoopkitReplay:
         if missing or agent is None or wish.task is None or wish.approve is None:
             raise UserError(f"{self._shown(path)}: can't be recorded: the test has to say {_all_of(missing)}")
         policy_of(wish.approve)
-        recipe = Recipe(agent, wish.task, wish.approve, wish.match, wish.backend)
-        with one_at_a_time(path, self._place.locks) as stamp:
+        recipe = Recipe(agent, wish.task, wish.approve, wish.match, wish.redaction, wish.backend)
+        with one_at_a_time(path, self._place.locks()) as stamp:
             # another process of the session may have made it meanwhile
             if path.exists() and (mode == "once" or stamp.is_of(self._place.session)):
                 return
@@ -192,9 +213,15 @@ class LoopkitReplay:
         raise UserError(words)
 
     def _updated(self, path: Path, agent: Agent, wish: Wish) -> bool:
-        with one_at_a_time(path, self._place.locks), no_network(allow_loopback=wish.allow_loopback):
+        with one_at_a_time(path, self._place.locks()), no_network(allow_loopback=wish.allow_loopback):
             try:
-                done = update(path, agent, lambda new: self._replayed(new, agent, wish).same, wish.backend)
+                done = update(
+                    path,
+                    lambda new: accept(
+                        path, agent, new, redaction=wish.redaction, secrets=wish.secrets, backend=wish.backend
+                    ),
+                    lambda new: self._replayed(new, agent, wish).same,
+                )
             except UserError as error:
                 raise ReplayFailed(
                     f"{error}\nto record it anew, with the model really asked:\n  {self._command('--loopkit-record=all')}"

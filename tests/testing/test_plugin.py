@@ -264,3 +264,62 @@ def test_never(loopkit_replay):
     result = project.run("test_faults.py")
     result.assert_outcomes(passed=1, failed=1)
     assert "FailingTool('search', at=9) never came about: search ran 2×" in text_of(result)
+
+
+def test_what_a_killed_process_left_is_removed(project: Project) -> None:
+    """The half of a recording that a kill leaves never takes the recording's name, nor stays for ever."""
+    project.recording.parent.mkdir()
+    half = project.recording.with_name(".run.jsonl.999999.new")
+    half.write_bytes(b'{"format":1')
+    project.record()
+    assert [path.name for path in project.recording.parent.iterdir()] == ["run.jsonl"]
+
+
+def test_own_rules_of_redaction_hold_for_recording_and_replay(project: Project) -> None:
+    """Faults k: what a project calls secret is in no recording, and its replays are the same."""
+    project.change("test_agent.py", RECIPE, f"{RECIPE}, redaction=Redaction(shapes={{'shelf': r'shelf-[0-9]+'}})")
+    project.change("test_agent.py", "from agent import make", "from agent import make\nfrom loopkit import Redaction")
+    project.change("agent.py", 'f"found {query}"', 'f"found {query} on shelf-77"')
+    made = project.record()
+    assert b"shelf-77" not in made
+    assert b"on " in made
+    project.run().assert_outcomes(passed=1)
+
+
+def test_a_test_with_faults_updates_its_recording_too(project: Project) -> None:
+    project.record()
+    project.write(
+        "test_faults.py",
+        """
+from agent import make
+from loopkit.testing import FailingModel
+
+def test_retried(loopkit_replay):
+    loopkit_replay("recordings/run.jsonl", make, faults=[FailingModel()]).retried(times=1)
+""",
+    )
+    project.change("agent.py", "Be careful.", "Be quick.")
+    failed = project.run("test_faults.py")
+    failed.assert_outcomes(failed=1)
+    assert "pytest --loopkit-update test_faults.py::test_retried" in text_of(failed)
+    project.run("test_faults.py", "--loopkit-update").assert_outcomes(passed=1)
+    project.run("test_faults.py").assert_outcomes(passed=1)
+
+
+@pytest.mark.parametrize("wish", ["make, faults=[FailingModel()], tools='live'", "faults=[FailingModel()]"])
+def test_faults_without_what_they_need_are_refused(project: Project, wish: str) -> None:
+    project.record()
+    project.change("test_agent.py", f"make, {RECIPE}", wish)
+    project.change("test_agent.py", "from agent", "from loopkit.testing import FailingModel\nfrom agent")
+    result = project.run()
+    result.assert_outcomes(failed=1)
+    assert "faults=… need agent=…" in text_of(result)
+
+
+def test_an_agent_that_can_not_be_made_is_told_at_its_own_line(project: Project) -> None:
+    """A mistake in the project's code keeps its traceback, without lines of loopkit."""
+    project.change("agent.py", "    script = [", "    raise KeyError('no key')\n    script = [")
+    shown = text_of(project.run())
+    assert "agent.py:" in shown
+    assert "KeyError: 'no key'" in shown
+    assert "replayer.py" not in shown

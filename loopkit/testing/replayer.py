@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -149,7 +150,8 @@ class LoopkitReplay:
         self._record_if_asked(path, agent, wish)
         report = self._replayed(path, agent, wish)
         if not report.same and not (self._place.update and agent is not None and self._updated(path, agent, wish)):
-            raise ReplayFailed(explain(report, self._ways_out(path, agent, wish, report)))
+            shown = dataclasses.replace(report, path=self._shown(path))
+            raise ReplayFailed(explain(shown, self._ways_out(path, agent, wish, report)))
         if wish.faults and agent is not None:
             return self._with_faults(path, agent, wish)
         return Trajectory.of_file(path)

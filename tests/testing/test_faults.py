@@ -12,10 +12,9 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from loopkit import Stop
+from loopkit import Stop, ToolResult
 from loopkit.demo import agent
 from loopkit.errors import UserError
-from loopkit.outcomes import Approve
 from loopkit.testing import (
     FailingModel,
     FailingTool,
@@ -205,14 +204,14 @@ def test_several_faults_in_one_run(stage: Stage) -> None:
 def test_callbacks_wait_in_real_time_and_no_limit_is_jumped_to(stage: Stage) -> None:
     """Only the waits of faults are jumped over; what a callback waits for is really there."""
 
-    async def decide(_: object) -> Approve:
+    async def shorten(_: object, result: ToolResult) -> str:
         await anyio.to_thread.run_sync(lambda: None)
         await anyio.sleep(0.001)
-        return Approve()
+        return result.content[:3]
 
-    stage.record(timeout=2 * HOUR, on_tool_call=decide)
+    stage.record(timeout=2 * HOUR, result_processor=shorten)
     run = stage.replay(SlowTool("fetch", seconds=HOUR))
-    run.decided_by("on_tool_call", times=4)
+    assert {each.given for each in run.calls} == {"fou", "pag"}
     run.ended("complete")
 
 

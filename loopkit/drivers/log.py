@@ -1,4 +1,7 @@
-"""A run's log: writes ahead, and holds back what can't be written until somebody chooses what to do (spec/faults.md j6)."""
+"""A run's log: writes ahead, a step at a time, and holds back what can't be written until somebody chooses (faults.md j6).
+
+Nobody is told of an event, and nothing that follows from it begins, before `write` has written it.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ class RunLog:
 
     Attributes:
         trouble: why events are held back, or None.
-        held: these events, in order.
+        held: what nobody was told of yet, in order: of the step that goes on, or since the trouble.
     """
 
     def __init__(self, recorder: Recorder | None, stands: Callable[[RecordingUnwritable], bool]) -> None:
@@ -31,23 +34,28 @@ class RunLog:
         self.held: deque[Event] = deque()
         self._stands = stands
 
-    def write(self, event: Event) -> bool:
-        """Write an event, and say whether it may be told; a held one is told when it is written.
+    def hold(self, event: Event) -> None:
+        """Take in an event of the step that goes on.
+
+        Raises:
+            RecordingError: it holds what no recording can.
+        """
+        if self.recorder is not None:
+            self.recorder.stage(event)
+        self.held.append(event)
+
+    def write(self) -> bool:
+        """Write what is held, and say whether it may be told.
 
         Raises:
             RecordingError: it can't be written, and nobody will choose what to do.
         """
-        if self.recorder is None:
-            return True
-        if self.trouble is None:
+        if self.trouble is None and self.recorder is not None:
             try:
-                self.recorder.append(event)
+                self.recorder.flush()
             except RecordingUnwritable as error:
                 self._stand(error)
-            else:
-                return True
-        self.held.append(event)
-        return False
+        return self.trouble is None
 
     def may_act(self, look_again: Callable[[], None]) -> bool:
         """Say whether what has happened may be acted on: it is written, and on the disk where that was asked for.
@@ -65,17 +73,11 @@ class RunLog:
                 self._stand(error)
         return self.trouble is None
 
-    def write_held(self, tell: Callable[[Event], None]) -> bool:
-        """Try again, and say whether all is written now.
-
-        Args:
-            tell: called with each event that is.
-        """
+    def write_again(self) -> bool:
+        """Try again, and say whether what is held may be told now."""
         try:
-            while self.held:
-                if self.recorder is not None:
-                    self.recorder.append(self.held[0])
-                tell(self.held.popleft())
+            if self.recorder is not None:
+                self.recorder.flush()
         except RecordingUnwritable as error:
             self.trouble = error
             return False

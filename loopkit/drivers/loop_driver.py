@@ -23,7 +23,7 @@ from loopkit.drivers.orphans import close_orphans, open_below
 from loopkit.drivers.partial import PartialAnswer
 from loopkit.drivers.parts import LoopParts
 from loopkit.drivers.performing import perform
-from loopkit.drivers.run import CallScope, Run
+from loopkit.drivers.run import CallScope, Run, Watcher
 from loopkit.drivers.stopwatch import LoopClock
 from loopkit.errors import DecisionNotAccepted, RecordingError
 from loopkit.messages import Usage
@@ -90,7 +90,7 @@ class LoopDriver:
                 return False
             if isinstance(effect, RunTool):
                 self.close_children(effect.call)
-            self.run.append(self, self.run.originals.hidden(fact))
+            self.run.add(self, self.run.originals.hidden(fact))
             self.settle()
             return True
 
@@ -150,19 +150,17 @@ class LoopDriver:
         return self.core.state.finished is not None
 
     def settle(self) -> None:
-        """Append what is due, up to a gate that somebody stops at, and start what is wanted."""
+        """Take the step to its end: append what is due, up to a gate that somebody stops at, and start what is wanted."""
         if self.may_take_turn is not None and self.at_open_turn and not self.may_take_turn():
+            self.run.publish()
             self._update_clock()  # a held handle is no work (4.5)
             self._tasks.signal()
             return
-        while True:
+        self._append_due()
+        while not self.finished and (fact := self._answer_at_once()) is not None:
+            self.run.add(self, fact)
             self._append_due()
-            if self.finished:
-                break
-            fact = self._answer_at_once()
-            if fact is None:
-                break
-            self.run.append(self, fact)
+        self.run.publish()
         if self._timed:
             self._update_clock()
         if self.finished:
@@ -179,22 +177,21 @@ class LoopDriver:
     def _append_due(self) -> None:
         core, run = self.core, self.run
         while (fact := core.due()) is not None:
-            if run.watcher is not None and self._stands_at_gate():
+            if run.watcher is not None and self._stands_at_gate(run.watcher):
                 return
             if isinstance(fact, e.IterationStarted):
                 self._passed_gates.clear()
                 self.tool_exceptions.clear()
                 self._ordinals.clear()
-            run.append(self, fact)
+            run.add(self, fact)
 
-    def _stands_at_gate(self) -> bool:
-        assert self.run.watcher is not None
+    def _stands_at_gate(self, watcher: Watcher) -> bool:
         for gate in self.core.gates():
             if gate not in self._passed_gates:
                 self._passed_gates.add(gate)
-                by = self.run.watcher.stops_at(self.path, gate)
+                by = watcher.stops_at(self.path, gate)
                 if by is not None:
-                    self.run.append(self, e.Paused(gate, by))
+                    self.run.add(self, e.Paused(gate, by))
                     return True
         return False
 
@@ -205,10 +202,8 @@ class LoopDriver:
         if prepared is not None:
             wanted = prepared.in_order(self.path, wanted)
         for effect in wanted:
-            if prepared is not None:
-                recorded = prepared.answer(self.path, effect)
-                if recorded is not None:
-                    return recorded
+            if prepared is not None and (recorded := prepared.answer(self.path, effect)) is not None:
+                return recorded
             if isinstance(effect, ReadClock):
                 return e.ClockRead(self.clock.elapsed())
             if isinstance(effect, AskDecision) and self.config.on_tool_call is None:
@@ -347,13 +342,13 @@ class LoopDriver:
                 self.close_children(call_key)
             close_orphans(self.run, open_below(self.run, self.path))
             hidden = self.run.originals.hidden
-            self.run.append(self, hidden(trigger))
+            self.run.add(self, hidden(trigger))
             state = self.core.state
             if state.phase is Phase.MODEL:
-                self.run.append(self, hidden(e.ModelInterrupted(cause, self.partial.message())))
+                self.run.add(self, hidden(e.ModelInterrupted(cause, self.partial.message())))
             for call in state.calls:
                 if call.phase is CallPhase.RUNNING:
-                    self.run.append(self, e.ToolAbandoned(call.key, cause))
+                    self.run.add(self, e.ToolAbandoned(call.key, cause))
             self.settle()
 
     def close_children(self, call: str) -> None:

@@ -181,21 +181,51 @@ class Run:
             self.recorder.start(self.header)
 
     def append(self, driver: LoopDriver, fact: e.Fact) -> None:
-        """Write a fact ahead, then change the loop's state, then tell who watches."""
+        """Let a fact happen that is a step by itself."""
+        self.add(driver, fact)
+        self.publish()
+
+    def add(self, driver: LoopDriver, fact: e.Fact) -> None:
+        """Let a fact happen within a step, which whoever adds it publishes at its end; who watches hears of each at once."""
         if self.broken is not None:
             raise self.broken
         # whole microseconds, as the recording keeps them
         t = int((self.clock() - self.started_at) * 1e6) / 1e6
         event = e.Event(self.seq + 1, t, driver.path, driver.core.iteration_of(fact), fact)
         try:
-            written = self.log.write(event)
+            self.log.hold(event)
         except BaseException as error:
             self.give_up(error)
             raise
         self.seq += 1
         driver.core.apply(event)
+        if self._is_watched:
+            self.publish()
+
+    def publish(self) -> None:
+        """Write what has happened since the last time, with one write, then tell who watches; before anybody acts on it."""
+        if not self.log.held:
+            return
+        if self.broken is not None:
+            raise self.broken
+        try:
+            written = self.log.write()
+        except BaseException as error:
+            self.give_up(error)
+            raise
         if written:
-            self._tell(event)
+            self._tell_held()
+
+    def _tell_held(self) -> None:
+        held = self.log.held
+        if not self._is_watched:
+            held.clear()
+        while held:
+            self._tell(held.popleft())
+
+    @property
+    def _is_watched(self) -> bool:
+        return self.watcher is not None or bool(self.listeners)
 
     def _tell(self, event: e.Event) -> None:
         if self.watcher is not None:
@@ -222,7 +252,7 @@ class Run:
     def retry_recording(self) -> bool:
         """Write what was held back, and go on if that works; say whether it did."""
         with self.lock:
-            if self.log.trouble is not None and self.log.write_held(self._tell):
+            if self.log.trouble is not None and self._written_again():
                 self._go_on()
             return self.log.trouble is None
 
@@ -232,7 +262,7 @@ class Run:
             trouble = self.log.trouble
             if trouble is not None:
                 self.log.end_recording(lambda seq: self._recording_ended(seq, trouble.reason))
-                self.log.write_held(self._tell)
+                self._written_again()
                 self._go_on()
 
     def _recording_ended(self, seq: int, reason: str) -> e.Event:
@@ -243,8 +273,14 @@ class Run:
     def _writes_held_at_last(self) -> bool:
         """Try once more, since the run was ended while it stood."""
         with suppress(RecordingError):
-            return self.log.write_held(self._tell)
+            return self._written_again()
         return False
+
+    def _written_again(self) -> bool:
+        written = self.log.write_again()
+        if written:
+            self._tell_held()
+        return written
 
     def _stands(self, error: RecordingUnwritable) -> bool:
         stands = self.watcher is not None and self.watcher.stands_unrecorded(error)

@@ -1,4 +1,4 @@
-"""The one way into a recording: each event is on disk as a whole line, or not at all, before `append` returns."""
+"""The one way into a recording: each event is in the file as a whole line, or not at all, before anybody is told of it."""
 
 from __future__ import annotations
 
@@ -61,8 +61,10 @@ class Recorder:
         self._sync: DiskSync | None = None
         self._descriptor: int | None = None
         self._lock: WriteLock | None = None
-        self._guard = threading.Lock()
+        self._guard = threading.RLock()
         self._before_next = b""
+        self._staged: list[bytes] = []
+        self._ends_iteration = False
         self._state: Literal["new", "open", "closed"] = "new"
 
     @classmethod
@@ -125,20 +127,52 @@ class Recorder:
             RecordingError: the file can't be written, or the event holds what JSON can't.
             ValueError: it is not the next event of its run.
         """
+        with self._guard:
+            self.stage(event)
+            try:
+                self.flush()
+            except BaseException:
+                self._staged.pop()
+                raise
+
+    def stage(self, event: Event) -> None:
+        """Take an event in, for the next `flush`; until then it is nowhere but in memory.
+
+        Raises:
+            RecordingError: the event holds what JSON can't.
+            ValueError: it is not the next event of its run.
+        """
         try:
             line = sealed(event_line(event))
         except ValueError as error:
             raise RecordingError(f"{self.path}: event {event.seq} ({event.type}) can't be written: {error}") from None
         with self._guard:
-            if event.seq != self.last_seq + 1:
-                raise ValueError(f"event {event.seq} can't follow event {self.last_seq}")
-            sync = self._sync
+            last = self.last_seq + len(self._staged)
+            if event.seq != last + 1:
+                raise ValueError(f"event {event.seq} can't follow event {last}")
+            self._staged.append(line)
+            if isinstance(event.fact, _ENDS_OF_ITERATIONS):
+                self._ends_iteration = True
+
+    def flush(self) -> None:
+        """Write what is staged with one `write`; when it fails, the file is as it was and `flush` may be tried again.
+
+        Raises:
+            RecordingError: the file can't be written.
+        """
+        with self._guard:
+            staged, sync = self._staged, self._sync
+            if not staged:
+                return
             if sync is not None and sync.has_failed:
                 self._refuse_after_failed_sync()
-            self._write(line)
-            self.last_seq = event.seq
-            if sync is not None and isinstance(event.fact, _ENDS_OF_ITERATIONS):
-                sync.request(self.size)
+            self._write(b"".join(staged))
+            self.last_seq += len(staged)
+            staged.clear()
+            if self._ends_iteration:
+                self._ends_iteration = False
+                if sync is not None:
+                    sync.request(self.size)
 
     def on_disk(self, when_known: Callable[[], None]) -> bool:
         """Say whether what was recorded may be acted on; always so unless `durability` is `event`.
@@ -167,6 +201,7 @@ class Recorder:
         if self._lock is not None:
             # on a full disk its block may be all the room there is
             self._lock.remove_record()
+        self._staged.clear()
         try:
             self.append(last)
         except RecordingError:
@@ -276,11 +311,11 @@ class Recorder:
     def _next_is_lost(self) -> str:
         return f"event {self.last_seq + 1} was not recorded"
 
-    def _write(self, line: bytes, consequence: str | None = None) -> None:
+    def _write(self, lines: bytes, consequence: str | None = None) -> None:
         descriptor = self._descriptor
         if descriptor is None:
             raise RecordingError(f"{self.path}: is not open for recording; {consequence or self._next_is_lost()}")
-        whole = self._before_next + line
+        whole = self._before_next + lines
         try:
             written = _written(descriptor, whole)
             while written < len(whole):

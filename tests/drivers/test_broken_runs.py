@@ -23,18 +23,26 @@ pytestmark = pytest.mark.anyio
 
 
 class FullDisk(ClosingRecorder):
-    """Has no room for the first event of a class, nor for any after it."""
+    """Has no room for the first event of a class, nor for any after it.
 
-    def __init__(self, path: Path, kind: type[e.Fact]) -> None:
+    Args:
+        loop: counts the events of this loop only.
+    """
+
+    def __init__(self, path: Path, kind: type[e.Fact], loop: str | None = None) -> None:
         super().__init__(path)
         self._kind = kind
+        self._loop = loop
         self._full = False
 
-    def append(self, event: e.Event) -> None:
-        self._full = self._full or isinstance(event.fact, self._kind)
+    def stage(self, event: e.Event) -> None:
+        self._full = self._full or (isinstance(event.fact, self._kind) and self._loop in (None, event.loop))
+        super().stage(event)
+
+    def flush(self) -> None:
         if self._full:
             raise RecordingError("no space left on the disk")
-        super().append(event)
+        super().flush()
 
 
 @tool
@@ -108,8 +116,12 @@ async def test_a_disk_that_is_full_when_a_person_decides_ends_the_run() -> None:
         def start(self, header: Any) -> None:
             """Nothing is written."""
 
-        def append(self, event: e.Event) -> None:
-            if isinstance(event.fact, e.Decided):
+        def stage(self, event: e.Event) -> None:
+            """Nothing is written."""
+            self.full = isinstance(event.fact, e.Decided)
+
+        def flush(self) -> None:
+            if self.full:
                 raise RecordingError("no space left on the disk")
 
     def decide() -> None:
@@ -152,16 +164,11 @@ async def test_a_disk_that_is_full_ends_what_only_waits_for_a_model(tmp_path: Pa
             ended.wait(0.001)
         return agent("answer", name="breaking").run_sync("task").text
 
-    class Full(ClosingRecorder):
-        def append(self, event: e.Event) -> None:
-            if event.loop == "root/1.2#1" and isinstance(event.fact, e.ModelReplied):
-                raise RecordingError("no space left on the disk")
-            super().append(event)
-
+    recorder = FullDisk(tmp_path / "run.jsonl", e.ModelReplied, "root/1.2#1")
     stage = Stage()
     calls = [ask("wait_for_model"), ask("break_disk")]
     with pytest.raises(RecordingError, match="no space left"):
-        await stage.run(agent(calls, "done", tools=[wait_for_model, break_disk]), Full(tmp_path / "run.jsonl"))
+        await stage.run(agent(calls, "done", tools=[wait_for_model, break_disk]), recorder)
     assert ended.is_set()
 
 

@@ -35,12 +35,15 @@ class FillingDisk(Recorder):
         self.full = False
         self.tries = 0
 
-    def append(self, event: e.Event) -> None:
+    def stage(self, event: e.Event) -> None:
         self.full = self.full or not self._fits(event)
+        super().stage(event)
+
+    def flush(self) -> None:
         if self.full:
             self.tries += 1
             raise RecordingUnwritable(f"{self.path}: can't be written ({REASON})", REASON)
-        super().append(event)
+        super().flush()
 
     def free(self) -> None:
         self.full = False

@@ -91,7 +91,8 @@ class JSONWriter:
         if typing.get_origin(first) is tuple:
             return self._items_writer(members_of(typing.get_args(first)[0]))
         if isinstance(first, type) and issubclass(first, Enum):
-            return lambda item: plain(item.value)
+            # a member that is a text is written as one; `value` of any other takes a detour through its class
+            return self.quote if issubclass(first, str) else lambda item: plain(item.value)
         if _is_mapping(typing.get_origin(first)):
             return lambda item: plain(item if type(item) is dict else dict(item))
         return plain

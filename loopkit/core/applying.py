@@ -256,7 +256,7 @@ def _next_to_start(state: LoopState, place: int) -> int:
 
 
 def _after(state: LoopState, call: CallState) -> int:
-    return _next_to_start(state, place_of(call.key) + 1)
+    return _next_to_start(state, place_of(call.key) + 1 if len(state.calls) > 1 else 1)
 
 
 def _tool_returned(state: LoopState, fact: e.ToolReturned) -> LoopState:

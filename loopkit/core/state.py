@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeAlias
@@ -128,8 +128,8 @@ class CallState:
 
     def changed(self, **changes: Any) -> CallState:
         """Return this call with some fields changed; `dataclasses.replace` at a tenth of its cost."""
-        call = object.__new__(CallState)
-        object.__setattr__(call, "__dict__", self.__dict__ | changes)
+        call = _new(CallState)
+        _fill_call(call, self.__dict__ | changes)
         return call
 
     @property
@@ -253,15 +253,18 @@ class LoopState:
 
     def call_state(self, key: str) -> CallState | None:
         """Return a call of the current response, or None."""
+        calls = self.calls
+        if len(calls) == 1:
+            return calls[0] if calls[0].key == key else None
         place = place_of(key)
-        call = self.calls[place] if 0 <= place < len(self.calls) else None
+        call = calls[place] if 0 <= place < len(calls) else None
         # the same place in another loop or iteration is another call
         return call if call is not None and call.key == key else None
 
     def changed(self, **changes: Any) -> LoopState:
         """Return this state with some fields changed; `dataclasses.replace` at a tenth of its cost."""
-        state = object.__new__(LoopState)
-        object.__setattr__(state, "__dict__", self.__dict__ | changes)
+        state = _new(LoopState)
+        _fill_loop(state, self.__dict__ | changes)
         return state
 
     def with_call(self, call: CallState, **changes: Any) -> LoopState:
@@ -273,6 +276,12 @@ class LoopState:
         else:
             calls = (call,)
         return self.changed(calls=calls, **changes)
+
+
+_new = object.__new__
+# what fills a frozen object's attributes at once
+_fill_call: Callable[[CallState, dict[str, Any]], None] = CallState.__dict__["__dict__"].__set__
+_fill_loop: Callable[[LoopState, dict[str, Any]], None] = LoopState.__dict__["__dict__"].__set__
 
 
 def place_of(call: str) -> int:

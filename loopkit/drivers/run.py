@@ -199,7 +199,7 @@ class Run:
             raise
         self.seq += 1
         driver.core.apply(event)
-        if self._is_watched:
+        if self.listeners or self.watcher is not None:
             self.publish()
 
     def publish(self) -> None:
@@ -218,20 +218,14 @@ class Run:
 
     def _tell_held(self) -> None:
         held = self.log.held
-        if not self._is_watched:
+        if self.watcher is None and not self.listeners:
             held.clear()
         while held:
-            self._tell(held.popleft())
-
-    @property
-    def _is_watched(self) -> bool:
-        return self.watcher is not None or bool(self.listeners)
-
-    def _tell(self, event: e.Event) -> None:
-        if self.watcher is not None:
-            self.watcher.happened(event)
-        for listener in self.listeners:
-            listener.happened(event)
+            event = held.popleft()
+            if self.watcher is not None:
+                self.watcher.happened(event)
+            for listener in self.listeners:
+                listener.happened(event)
 
     def give_up(self, error: BaseException) -> None:
         """End the run at once, without another event."""

@@ -21,7 +21,16 @@ def _plain(value: object) -> object:
 
 
 def event_line(event: Event) -> bytes:
-    """Return an event's line, its `\\n` included.
+    """Return an event's line without a check sum, its `\\n` included.
+
+    Raises:
+        ValueError: it holds something that JSON doesn't have.
+    """
+    return event_body(event) + b"}\n"
+
+
+def event_body(event: Event) -> bytes:
+    """Return an event's line up to its last brace.
 
     Text with lone surrogates, which UTF-8 can't hold, is written with JSON escapes throughout its line, so nothing is
     lost (spec/faults.md e20). JSON can't tell a split surrogate pair from its character: two halves that stand side by
@@ -46,7 +55,7 @@ def _text(event: Event, writer: JSONWriter) -> str:
     if not abs(event.t) <= _LONGEST:
         raise ValueError("its time is not a number of seconds")
     loop = writer.quote(event.loop)
-    return f'{{"seq":{event.seq},"t":{event.t},"loop":{loop},"iteration":{event.iteration}{members}}}\n'
+    return f'{{"seq":{event.seq},"t":{event.t},"loop":{loop},"iteration":{event.iteration}{members}'
 
 
 def _writer(*, ensure_ascii: bool) -> JSONWriter:

@@ -17,8 +17,12 @@ def sealed(line: bytes) -> bytes:
     Args:
         line: a JSON object that has keys, with its `\n`.
     """
-    body = line[:-2]
-    return body + b',"crc":"%08x"}\n' % crc32(body)
+    return sealed_body(line[:-2])
+
+
+def sealed_body(body: bytes) -> bytes:
+    """Return the whole line of a JSON object of which this is everything but its last brace."""
+    return b'%b,"crc":"%08x"}\n' % (body, crc32(body))
 
 
 def opened(line: bytes) -> tuple[bytes, bool]:

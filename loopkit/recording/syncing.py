@@ -52,6 +52,7 @@ class DiskSync:
         self._failure: OSError | None = None
         self._failed_before = False
         self._closing = False
+        self._looks_again = False
         self._thread: threading.Thread | None = None
         self.size = 0
 
@@ -62,6 +63,11 @@ class DiskSync:
             size: how many of them.
             when_known: called from the thread after the sync, whether it worked or not; it must not block or raise.
         """
+        if when_known is None:
+            self._wanted = max(self._wanted, size)
+            if self._looks_again:
+                # without the lock, since a run asks in every iteration; the thread says so no more before it looks
+                return
         with self._changed:
             self._wanted = max(self._wanted, size)
             if when_known is not None and when_known not in self._waiting:
@@ -98,7 +104,9 @@ class DiskSync:
     def _work(self) -> None:
         try:
             while self._sync_once():
+                self._looks_again = True
                 self._hurry.wait(self._seconds_between)
+                self._looks_again = False
         finally:
             os.close(self._descriptor)
             _unfinished.discard(threading.current_thread())

@@ -13,11 +13,11 @@ from typing import Literal, Self
 from loopkit.errors import RecordingDamaged, RecordingError, RecordingUnwritable
 from loopkit.events import ROOT, Event, IterationStarted, LoopFailed, LoopFinished
 from loopkit.recording.header import FORMAT, SNIFFED_BYTES, Header, header_line, looks_like_recording
-from loopkit.recording.lines import event_line
+from loopkit.recording.lines import event_body
 from loopkit.recording.lock import WriteLock
 from loopkit.recording.reader import PathLike, Recording, newer, open_lines, read_recording
 from loopkit.recording.redaction.settings import DEFAULT_REDACTION, Redaction
-from loopkit.recording.sealing import sealed
+from loopkit.recording.sealing import sealed, sealed_body
 from loopkit.recording.syncing import DURABILITIES, SECONDS_BETWEEN, DiskSync, Durability
 
 _ENDS_OF_ITERATIONS = (IterationStarted, LoopFinished, LoopFailed)
@@ -136,23 +136,22 @@ class Recorder:
                 raise
 
     def stage(self, event: Event) -> None:
-        """Take an event in, for the next `flush`; until then it is nowhere but in memory.
+        """Take an event in, for the next `flush`, in the same thread; until then it is nowhere but in memory.
 
         Raises:
             RecordingError: the event holds what JSON can't.
             ValueError: it is not the next event of its run.
         """
         try:
-            line = sealed(event_line(event))
+            line = sealed_body(event_body(event))
         except ValueError as error:
             raise RecordingError(f"{self.path}: event {event.seq} ({event.type}) can't be written: {error}") from None
-        with self._guard:
-            last = self.last_seq + len(self._staged)
-            if event.seq != last + 1:
-                raise ValueError(f"event {event.seq} can't follow event {last}")
-            self._staged.append(line)
-            if isinstance(event.fact, _ENDS_OF_ITERATIONS):
-                self._ends_iteration = True
+        last = self.last_seq + len(self._staged)
+        if event.seq != last + 1:
+            raise ValueError(f"event {event.seq} can't follow event {last}")
+        self._staged.append(line)
+        if isinstance(event.fact, _ENDS_OF_ITERATIONS):
+            self._ends_iteration = True
 
     def flush(self) -> None:
         """Write what is staged with one `write`; when it fails, the file is as it was and `flush` may be tried again.

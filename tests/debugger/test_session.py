@@ -222,10 +222,10 @@ def test_a_full_disk_ends_the_run_as_failed(path: Path, monkeypatch: pytest.Monk
         recorder = session._live._run.recorder
         assert recorder is not None
 
-        def full(event: e.Event) -> None:
+        def full() -> None:
             raise RecordingError(f"{path}: can't be written (No space left on device)")
 
-        monkeypatch.setattr(recorder, "append", full)
+        monkeypatch.setattr(recorder, "flush", full)
         with pytest.raises(DecisionNotAccepted, match="No space left"):
             session.approve("root/1.1", 1)
         session.stop()
@@ -245,10 +245,10 @@ def test_a_full_disk_lets_a_person_stop_and_leave(path: Path, monkeypatch: pytes
         recorder = session._live._run.recorder
         assert recorder is not None
 
-        def full(event: e.Event) -> None:
+        def full() -> None:
             raise RecordingError("no space")
 
-        monkeypatch.setattr(recorder, "append", full)
+        monkeypatch.setattr(recorder, "flush", full)
         session.stop()
         assert session.wait(PATIENCE)
         session.close()

@@ -203,6 +203,25 @@ def test_threads_may_share_a_recorder(path: Path) -> None:
     assert len(recording.events) == total
 
 
+def test_staged_events_are_written_together(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second, third, *_ = small_run()
+    writes: list[bytes] = []
+    write = os.write
+    with Recorder(path) as recorder:
+        recorder.start(HEADER)
+        monkeypatch.setattr(os, "write", lambda fd, data: writes.append(bytes(data)) or write(fd, data))
+        recorder.stage(first)
+        recorder.stage(second)
+        with pytest.raises(ValueError, match="can't follow event 2"):
+            recorder.stage(second)
+        assert (writes, recorder.last_seq) == ([], 0)
+        recorder.flush()
+        recorder.flush()
+        recorder.append(third)
+        assert writes == [line_of(first) + line_of(second), line_of(third)]
+        assert recorder.last_seq == 3
+
+
 # ── a disk that fails ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -250,6 +269,24 @@ def test_a_full_disk_leaves_whole_lines_and_the_event_can_be_tried_again(
         require_sound(read_recording(path))
         recorder.append(late)
     assert list(read_recording(path).events) == [*before, late]
+
+
+@pytest.mark.parametrize("room", [0, 40, 300])
+def test_a_full_disk_takes_nothing_of_what_was_staged_and_it_can_be_tried_again(
+    path: Path, monkeypatch: pytest.MonkeyPatch, room: int
+) -> None:
+    """spec/faults.md j6."""
+    with Recorder(path) as recorder:
+        recorder.start(HEADER)
+        for event in small_run()[:4]:
+            recorder.stage(event)
+        with monkeypatch.context() as full:
+            _fill_up(full, room)
+            with pytest.raises(RecordingError, match="event 1 was not recorded"):
+                recorder.flush()
+        assert path.read_bytes() == HEADER_LINE
+        recorder.flush()
+    assert list(read_recording(path).events) == small_run()[:4]
 
 
 def test_a_disk_that_takes_nothing_is_no_endless_loop(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

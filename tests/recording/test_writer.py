@@ -209,7 +209,12 @@ def test_staged_events_are_written_together(path: Path, monkeypatch: pytest.Monk
     write = os.write
     with Recorder(path) as recorder:
         recorder.start(HEADER)
-        monkeypatch.setattr(os, "write", lambda fd, data: writes.append(bytes(data)) or write(fd, data))
+
+        def noted(descriptor: int, data: bytes) -> int:
+            writes.append(data)
+            return write(descriptor, data)
+
+        monkeypatch.setattr(os, "write", noted)
         recorder.stage(first)
         recorder.stage(second)
         with pytest.raises(ValueError, match="can't follow event 2"):

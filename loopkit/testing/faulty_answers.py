@@ -20,7 +20,7 @@ from loopkit.drivers.result import response_of
 from loopkit.drivers.run import CallScope
 from loopkit.drivers.tool_loop import recorded_exception
 from loopkit.drivers.waking import spawn_background
-from loopkit.errors import ProviderError, UserError
+from loopkit.errors import ProviderError, ToolError, UserError
 from loopkit.events import Event
 from loopkit.messages import ChatResponse, ToolCall, ToolOutput
 from loopkit.providers.assembly import whole_call
@@ -227,6 +227,8 @@ class FaultyAnswers:
         fact = self._by_content.answer(scope.driver.path, RunTool(scope.call))
         if isinstance(fact, e.ToolFailed):
             raise recorded_exception(fact.failure)
+        if isinstance(fact, e.ToolAbandoned):
+            raise ToolError(fact.content or "")
         assert isinstance(fact, e.ToolReturned)
         return ToolOutput(is_error=fact.is_error, text=fact.content, json=fact.json, images=fact.images)
 

@@ -5,6 +5,7 @@ The waits are of hours: a replay that really waited would not come to its end.
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from loopkit import Stop, ToolResult
+from loopkit import Agent, Recorder, ScriptedProvider, Stop, ToolResult, tool
+from loopkit.debugger.targets import load_agent
 from loopkit.demo import agent
 from loopkit.errors import UserError
 from loopkit.testing import (
@@ -26,12 +28,14 @@ from loopkit.testing import (
     SlowModel,
     SlowTool,
     Trajectory,
+    observe_sync,
     replay_with_faults,
 )
 from tests.testing.fault_stage import Stage, call
 
 HOUR = 3600.0
-DEMO = Path(__file__).resolve().parents[2] / "loopkit" / "demo" / "flaky-test.jsonl"
+ROOT = Path(__file__).resolve().parents[2]
+DEMO = ROOT / "loopkit" / "demo" / "flaky-test.jsonl"
 
 
 @pytest.fixture
@@ -272,6 +276,52 @@ def test_sub_agents_stand_below_the_calls_whose_recorded_results_are_given(fault
     assert [loop.path for loop in after.children] == [f"{after.id}#1"]
     run.called("query_orders", depth=2, times=len(recorded.called("query_orders", depth=2)))
     assert run.usage.output_tokens >= recorded.usage.output_tokens
+
+
+def test_what_a_limit_ended_when_it_was_recorded_ends_the_same(stage: Stage) -> None:
+    async def hangs(query: str) -> str:
+        """Search for something."""
+        await anyio.sleep(HOUR)
+        return query
+
+    def make(*script: Any) -> Agent:
+        return Agent(
+            ScriptedProvider(list(script)), tools=[tool(name="search", side_effect="read", timeout=0.01)(hangs)]
+        )
+
+    script = [call("search", query="x"), "Done."]
+    observe_sync(make(*script), "go", recorder=Recorder(stage.path), backend=stage.backend)
+    run = replay_with_faults(stage.path, make(), [FailingModel(at=2)], backend=stage.backend)
+    run.retried().ended("complete")
+    assert run.calls[0].cause == "tool timeout"
+
+
+@pytest.mark.parametrize("story", ["plain-success", "stuck-loop", "error-and-recovery"])
+def test_every_fault_at_every_place_is_coped_with_or_told(story: str) -> None:
+    """Whatever goes wrong, there is an end, or a text that says what is missing; never an error of the replay's own."""
+    path = ROOT / "recordings" / f"{story}.jsonl"
+    story_agent = load_agent(f"{ROOT}/recordings/stories/{story.replace('-', '_')}.py:agent")
+    recorded = Trajectory.of_file(path)
+    faults: list[Fault] = []
+    for turn in range(1, len(recorded.iterations) + 1):
+        faults += [FailingModel(at=turn), FailingModel(at=turn, status=400, times=9), SlowModel(at=turn, seconds=HOUR)]
+        faults += [GarbledAnswer(at=turn, text="?"), GarbledAnswer(at=turn, arguments="{")]
+    places = Counter(each.name for each in recorded.calls if each.executed)
+    for name, count in places.items():
+        for place in range(1, count + 1):
+            faults += [SlowTool(name, at=place, seconds=HOUR), LateResult(name, at=place, seconds=HOUR)]
+            faults += [FailingTool(name, at=place), GarbledResult(name, at=place, text="\x1b\ud800")]
+    ends: Counter[str] = Counter()
+    told: list[str] = []
+    for fault in faults:
+        try:
+            ends[replay_with_faults(path, story_agent, [fault]).outcome] += 1
+        except (ReplayFailed, UserError) as error:
+            told.append(str(error))
+    known = ("asks for what is not recorded", "no call in this answer")
+    assert [text for text in told if not any(words in text for words in known)] == []
+    assert ends["failed"] >= len(recorded.iterations)
+    assert ends.total() > len(faults) / 2
 
 
 def test_faults_change_nothing_on_disk(stage: Stage) -> None:

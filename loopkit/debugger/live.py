@@ -259,6 +259,20 @@ class LiveRun(RunDecisions):
         """Return the words of a loop's answer that is coming in."""
         return "".join(self._partial.get(loop, ()))
 
+    def partials(self) -> dict[str, str]:
+        """Return the words of all answers that are coming in, by loop, without secrets."""
+        with self._run.lock:
+            texts = {loop: "".join(pieces) for loop, pieces in self._partial.items()}
+        if self._run.originals.redactor is None:
+            return texts
+        redactor = Redactor()
+        return {loop: redactor.text(text, broken_off=True) for loop, text in texts.items()}
+
+    @property
+    def run_id(self) -> str:
+        """The run's id, as its recording says it."""
+        return self._run.header.run
+
     def step(self, stepping: Stepping) -> None:
         """Go on from every gate that a loop stands at, up to where `stepping` says."""
         self._stepping = stepping

@@ -85,7 +85,9 @@ def private_folder() -> Path:
 def new_socket_place() -> SocketPlace:
     """Return where this process serves its session when nothing else is said."""
     folder = private_folder()
-    paths = (folder / f"{os.getpid()}{'' if ordinal == 1 else f'-{ordinal}'}{SOCKET_SUFFIX}" for ordinal in range(1, 1000))
+    paths = (
+        folder / f"{os.getpid()}{'' if ordinal == 1 else f'-{ordinal}'}{SOCKET_SUFFIX}" for ordinal in range(1, 1000)
+    )
     return SocketPlace(next(path for path in paths if not path.exists()))
 
 

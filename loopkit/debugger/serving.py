@@ -5,28 +5,24 @@ Nothing here runs in the agent's threads: they only set a flag. A policy stands 
 
 from __future__ import annotations
 
-import os
-import secrets
 import select
 import socket
 import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from loopkit import __version__
 from loopkit.debugger import wire
 from loopkit.debugger.commanding import do_command, report_of, signatures
-from loopkit.debugger.listening import listen
+from loopkit.debugger.doors import Door
 from loopkit.debugger.live import LiveRun
-from loopkit.debugger.places import Place, PortPlace, token_file, token_given, write_token
 from loopkit.debugger.policy import Policy
 from loopkit.debugger.rows import failure_text
 from loopkit.debugger.session import Session
 from loopkit.debugger.viewers import Viewer
-from loopkit.errors import CommandRefused, LoopkitError, UserError
+from loopkit.errors import CommandRefused, LoopkitError
 from loopkit.events import Event
 
 MOST_VIEWERS = 16
@@ -43,29 +39,19 @@ class SessionServer:
     Args:
         session: looked at by nobody else in this process: the server polls it.
         live: its run.
-        place: where; opened at once.
+        door: where viewers come in; closed with the server.
         stand_in: decides while nobody does; None lets the run wait.
-        network: whether a port may be open to other machines.
         heard: called with each event, in a thread of the server.
         return_seconds: how long a viewer whose connection broke is waited for before the policy stands in.
-
-    Attributes:
-        place: where it is served, with the port that the system chose.
-        token: what viewers must know, or None at a Unix socket, which only its owner can open.
-        token_path: where the token is kept for viewers of the same person, or None.
-
-    Raises:
-        UserError: the place can't be opened.
     """
 
     def __init__(
         self,
         session: Session,
         live: LiveRun,
-        place: Place,
+        door: Door,
         *,
         stand_in: Policy | None = None,
-        network: bool = False,
         heard: Callable[[Event], None] = lambda _: None,
         return_seconds: float = RETURN_SECONDS,
     ) -> None:
@@ -85,17 +71,10 @@ class SessionServer:
         self._news = threading.Event()
         self._closing = False
         self._next_words = 0.0
-        self._listener, self.place = listen(place, network=network)
+        self._words_at: float | None = None
+        self.token = door.token
+        self._door = door
         self._waker, self._woken = socket.socketpair()
-        self.token: str | None = None
-        self.token_path: Path | None = None
-        try:
-            if isinstance(self.place, PortPlace):
-                self.token = self._kept_token(self.place)
-        except BaseException:
-            self._close_sockets()
-            raise
-        live.stand_in = stand_in
         session.on_change(self._news.set)
         self._threads = [
             threading.Thread(target=work, name=f"loopkit {name}", daemon=True)
@@ -104,29 +83,16 @@ class SessionServer:
         for thread in self._threads:
             thread.start()
 
-    def _kept_token(self, place: PortPlace) -> str:
-        given = token_given()
-        if given is not None:
-            return given
-        token = secrets.token_urlsafe(32)
-        path = token_file(place)
-        try:
-            write_token(path, token)
-        except OSError as error:
-            raise UserError(f"{path}: the token can't be kept ({error.strerror})") from None
-        self.token_path = path
-        return token
-
     # ── viewers ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _accept(self) -> None:
         number = 0
         while True:
-            ready, _, _ = select.select([self._listener, self._woken], [], [])
+            ready, _, _ = select.select([self._door.listener, self._woken], [], [])
             if self._woken in ready:
                 return
             try:
-                connection, _ = self._listener.accept()
+                connection, _ = self._door.listener.accept()
             except OSError:
                 # gone before it was accepted, or there are too many open files: the next one may do better
                 time.sleep(BATCH_SECONDS)
@@ -147,15 +113,16 @@ class SessionServer:
         if len(self._viewers) >= MOST_VIEWERS:
             raise wire.WireError(f"{MOST_VIEWERS} viewers are attached, which is the most")
         self._viewers[viewer.number] = viewer
+        # words are kept for viewers only
+        self._news.set()
         if role == "take over" or (role == "decide" and self._decider is None):
             self._let_decide(viewer)
         self._tell()
-        header = self._live.header
         return {
             "hello": wire.PROTOCOL,
             "version": wire.VERSION,
             "loopkit": __version__,
-            "run": header.run,
+            "run": self._live.run_id,
             "title": self.session.title,
             "recording": None if self.session.path is None else str(self.session.path.absolute()),
             "viewer": viewer.number,
@@ -214,30 +181,40 @@ class SessionServer:
     # ── what happens in the session ──────────────────────────────────────────────────────────────────────────────────
 
     def _follow(self) -> None:
-        while True:
-            self._news.wait(None if self._leave_at is None else max(0.0, self._leave_at - time.monotonic()))
+        over = False
+        while not over:
+            self._news.wait(self._until_due())
             self._news.clear()
-            ended = self._live.ended
             with self.changed:
                 taken = self._take_in()
+                # asked after that: whatever ends later wakes again
+                over = self._over
                 self._stand_in_when_due()
                 self._tell()
             for event in taken:
                 self._heard(event)
-            if ended and not self._live.has_news:
-                return
             # a moment in which events gather; a viewer's own commands don't wait for it
             time.sleep(BATCH_SECONDS)
+
+    def _until_due(self) -> float | None:
+        due = [at for at in (self._leave_at, self._words_at) if at is not None]
+        return max(0.0, min(due) - time.monotonic()) if due else None
+
+    @property
+    def _over(self) -> bool:
+        return self._live.ended and not self._live.has_news
 
     def _take_in(self) -> list[Event]:
         taken = self.session.poll()
         self.events += taken
         now = time.monotonic()
         if not self._viewers:
-            self.words = {}
+            self.words, self._words_at = {}, None
         elif taken or now >= self._next_words:
-            self.words = self._live.partials()
+            self.words, self._words_at = self._live.partials(), None
             self._next_words = now + WORDS_SECONDS
+        else:
+            self._words_at = self._next_words
         return taken
 
     def _stand_in_when_due(self) -> None:
@@ -250,7 +227,7 @@ class SessionServer:
         decider = self._decider
         report = {
             **report_of(self.session),
-            "ended": self._live.ended and not self._live.has_news,
+            "ended": self._over,
             "decides": None if decider is None else {"viewer": decider.number, "name": decider.name},
             "viewers": len(self._viewers),
         }
@@ -281,13 +258,5 @@ class SessionServer:
             viewer.hang_up()
         self._waker.send(b".")
         self._threads[0].join()
-        self._close_sockets()
-
-    def _close_sockets(self) -> None:
-        for each in (self._listener, self._waker, self._woken):
+        for each in (self._door, self._waker, self._woken):
             each.close()
-        paths = [self.token_path] if isinstance(self.place, PortPlace) else [self.place.path]
-        for path in paths:
-            if path is not None:
-                with suppress(OSError):
-                    os.unlink(path)

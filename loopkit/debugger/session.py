@@ -335,6 +335,29 @@ class Session(Deciding):
         if self._live is not None:
             self._live.stop(reason)
 
+    # ── a session that is elsewhere ──────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def connection(self) -> str:
+        """What is wrong with the connection to a session elsewhere, in safe words; empty when nothing is."""
+        return "" if self._remote is None else self._remote.connection
+
+    @property
+    def watches(self) -> str:
+        """Who else decides on a session elsewhere, in safe words, or `nobody`; empty when it is decided here."""
+        return "" if self._remote is None else self._remote.watches
+
+    def take_over(self) -> None:
+        """Decide here from now on, in the place of another viewer.
+
+        Raises:
+            CommandRefused: the session elsewhere can't be reached.
+        """
+        if self._remote is not None:
+            self._remote.ask("take_over", {})
+
+    # ── its end ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
     def wait(self, timeout: float | None = None) -> bool:
         """Wait for the run's end and return whether it has ended; never for an interface's own thread."""
         return True if self._run is None else self._run.wait(timeout)

@@ -56,3 +56,13 @@ class RunUnderWay(Protocol):
 
 class RemoteRunUnderWay(RunUnderWay, Elsewhere, Protocol):
     """A run of another process, whose session does the commands."""
+
+    @property
+    def connection(self) -> str:
+        """What is wrong with the connection to it, in safe words; empty when nothing is."""
+        ...
+
+    @property
+    def watches(self) -> str:
+        """Who decides in the place of this viewer, in safe words; empty when nobody else does."""
+        ...

@@ -52,10 +52,22 @@ class Host(Protocol):
     """The served session, as its viewers use it; all but `events` and `changed` under the lock of `changed`."""
 
     changed: threading.Condition
-    events: Sequence[Event]
-    report: Mapping[str, Any]
-    words: Mapping[str, str]
     token: str | None
+
+    @property
+    def events(self) -> Sequence[Event]:
+        """All events so far; it only grows."""
+        ...
+
+    @property
+    def report(self) -> Mapping[str, Any]:
+        """What the session says of itself; replaced by another one when it changes."""
+        ...
+
+    @property
+    def words(self) -> Mapping[str, str]:
+        """Answers that are coming in, by loop; replaced by another one when they change."""
+        ...
 
     def welcome(self, viewer: Viewer, role: str) -> dict[str, Any]:
         """Take a viewer in, and return what greets it."""

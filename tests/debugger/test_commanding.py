@@ -25,6 +25,7 @@ class Far:
     ended = False
     has_news = False
     now = 1.5
+    connection = watches = ""
 
     def __init__(self, answer: object = None, **told: object) -> None:
         self.asked: list[tuple[str, Mapping[str, Any]]] = []

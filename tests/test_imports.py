@@ -26,7 +26,7 @@ HEAVY = {
     "textual",
     "trio",
 }
-COMMANDS = ["tui", "run", "show", "replay", "fork", "ls", "check"]
+COMMANDS = ["tui", "run", "attach", "show", "replay", "fork", "ls", "check"]
 _HELP = """
 import sys
 from loopkit.cli import main

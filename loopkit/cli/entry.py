@@ -20,6 +20,7 @@ from loopkit.errors import LoopkitError
 COMMANDS = {
     "tui": "open the debugger on a recording, a folder of them, an agent, or what is at hand",
     "run": "run an agent without a screen and record it",
+    "attach": "debug a run of another process that is served (`run --serve`)",
     "resume": "go on with a recording whose run was cut short",
     "show": "print the timeline of a recording",
     "ls": "list the recordings of a folder",
@@ -36,7 +37,7 @@ _EPILOG = """\
 exit codes: 0 fine, 1 it ran but the answer is no (diverged, damaged, not complete), 2 can't be used,
   128 + the signal's number when a signal ended it: 130 Ctrl+C, 143 kill
 environment: LOOPKIT_RECORDINGS (folder of recordings), LOOPKIT_CACHE (folder of what may be deleted),
-  LOOPKIT_THEME (light or dark, for `tui`), NO_COLOR
+  LOOPKIT_THEME (light or dark, for `tui`), LOOPKIT_TOKEN (of a port, for `attach` and `run --serve`), NO_COLOR
 """
 
 

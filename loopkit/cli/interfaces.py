@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from loopkit.errors import UserError
+
+if TYPE_CHECKING:
+    from loopkit.debugger.session import Session
 
 GROUP = "loopkit.interfaces"
 
 
-def start_interface(name: str, target: str | None, task: str | None) -> int:
+def start_interface(
+    name: str, target: str | None = None, task: str | None = None, *, session: Session | None = None
+) -> int:
     """Load an interface and hand it the target.
 
     Args:
         name: of the entry point and of the extra that brings its dependencies.
         target: what the person named, or None.
         task: what a named agent is asked to do, or None.
+        session: a run to show, instead of a target.
 
     Raises:
         UserError: the interface, or what it needs, is not installed.
     """
-    return int(_load(name)(target, task) or 0)
+    interface = _load(name)
+    return int((interface(target, task) if session is None else interface(session=session)) or 0)
 
 
 def _load(name: str) -> Any:

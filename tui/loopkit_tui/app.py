@@ -122,7 +122,8 @@ class LoopkitApp(App[None]):
 
     def close_sessions(self) -> list[str]:
         """Close every run, and return the paths of the recordings of live ones."""
-        paths = [str(session.path) for session in self.sessions if session.live and session.path is not None]
+        kept = [shown for shown in self.sessions if shown.live and shown.elsewhere is None]
+        paths = [str(session.path) for session in kept if session.path is not None]
         with suppress(IndexError):
             while True:
                 # a thread that ends the process may do the same at the same time
@@ -132,7 +133,8 @@ class LoopkitApp(App[None]):
     def _close_session(self, session: Session) -> None:
         running = session.running
         session.close()
-        self.interrupted = self.interrupted or running or session.interrupted
+        if session.elsewhere is None:
+            self.interrupted = self.interrupted or running or session.interrupted
 
     # ── opening ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -227,7 +229,7 @@ class LoopkitApp(App[None]):
 
     def action_leave_at_once(self) -> None:
         for session in self.sessions:
-            if session.running:
+            if session.running and session.elsewhere is None:
                 # here a person stops it; where the app ends by itself, `close` stops it in the program's name
                 session.stop()
         self.exit(return_code=130)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from loopkit.debugger.display import arguments_line, one_line
 from loopkit.debugger.nodes import CallNode
-from loopkit.errors import DecisionNotAccepted
+from loopkit.errors import CommandRefused
 from loopkit_tui.screens.asking import Answer, AnswerScreen, ConfirmScreen, ReasonScreen
 from loopkit_tui.screens.edit import EditScreen
 from loopkit_tui.widgets.document import Facts
@@ -159,7 +159,7 @@ class Decisions:
         """Decide, go to what waits next, and return why it was not accepted, or nothing."""
         try:
             decide()
-        except DecisionNotAccepted as refused:
+        except CommandRefused as refused:
             why = one_line(str(refused), 300)
             self._screen.notice(why, "bad")
             return why

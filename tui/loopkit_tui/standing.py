@@ -66,6 +66,10 @@ def now_spans(screen: RunScreen) -> tuple[list[Span], list[Span]]:
     status = screen.status
     if not screen.steers:
         return _after(screen)
+    if screen.session.connection:
+        return [(" ✗ ", "bad"), (screen.session.connection, "bad")], []
+    if screen.session.watches:
+        return _watching(screen)
     waits = len(screen.decisions.pending)
     if waits:
         return _deciding(screen, waits)
@@ -78,6 +82,16 @@ def now_spans(screen: RunScreen) -> tuple[list[Span], list[Span]]:
     if not where:
         return left, _keys("p", "pause", "X", "stop")
     return [*left, (f"  ‖ will pause {where}", "waiting")], _keys("c", "don't", "X", "stop")
+
+
+def _watching(screen: RunScreen) -> tuple[list[Span], list[Span]]:
+    left: list[Span] = [
+        (" ◌ you watch: ", "muted"),
+        (screen.session.watches, "agent"),
+        (" decides here; the run waits for ", "muted"),
+        (screen.status.waits_for or "the agent", "plain"),
+    ]
+    return left, _keys("T", "take over")
 
 
 def _deciding(screen: RunScreen, waits: int) -> tuple[list[Span], list[Span]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, TypeAlias, cast
 
@@ -16,6 +16,7 @@ from textual.timer import Timer
 from loopkit.debugger.display import one_line
 from loopkit.debugger.nodes import CallNode, Row, RowKind
 from loopkit.debugger.rows import count_text
+from loopkit.errors import CommandRefused
 from loopkit.events import Event
 from loopkit_tui.commands import Command, KeyReader, key_of
 from loopkit_tui.decisions import Decisions
@@ -168,7 +169,8 @@ class RunScreen(Screen[None]):
         if self.session.live and not self._ended and self.has_ended:
             self._ended = True
             self.tell_end()
-        if self.session.recording_trouble and not isinstance(self.app.screen, TroubleScreen):
+        troubled = self.session.recording_trouble and not self.session.watches
+        if troubled and not isinstance(self.app.screen, TroubleScreen):
             self.app.push_screen(TroubleScreen(self.session), lambda _: self.take_in())
         self.show_selected()
 
@@ -293,8 +295,8 @@ class RunScreen(Screen[None]):
         self._notice_timer = self.set_timer(seconds, self.key_bar.clear_notice)
 
     def leave(self) -> None:
-        """Go back, after a question while the run is live."""
-        if not self.steers:
+        """Go back, after a question while that would stop the run."""
+        if not self.steers or self.session.elsewhere is not None:
             self._leave_run()
             return
         lines = [
@@ -305,7 +307,7 @@ class RunScreen(Screen[None]):
 
     def _stop_and_leave(self, yes: bool | None) -> None:
         if yes:
-            self.session.stop()
+            self.attempt(self.session.stop)
             self._leave_run()
 
     def _leave_run(self) -> None:
@@ -333,7 +335,14 @@ class RunScreen(Screen[None]):
         if why_not:
             self.notice(why_not)
         else:
-            command.do(self)
+            self.attempt(lambda: command.do(self))
+
+    def attempt(self, do: Callable[[], None]) -> None:
+        """Do what the session may refuse, and say so when it does."""
+        try:
+            do()
+        except CommandRefused as refused:
+            self.notice(one_line(str(refused), 300), "bad")
 
     def _expect_rest_of_command(self) -> None:
         if self._count_timer is not None:

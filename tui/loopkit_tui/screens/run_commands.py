@@ -26,14 +26,19 @@ if TYPE_CHECKING:
 # ── when a command can't be done ─────────────────────────────────────────────────────────────────────────────────────
 
 
+def _watches(screen: RunScreen) -> str:
+    watches = screen.session.watches if screen.steers else ""
+    return f"{watches} decides here: T takes over" if watches else ""
+
+
 def _not_live(screen: RunScreen) -> str:
     if screen.steers:
-        return ""
+        return _watches(screen)
     return "the run has ended" if screen.session.live else "this is a recording: s and b step through it"
 
 
 def _nothing_waits(screen: RunScreen) -> str:
-    return "" if screen.decisions.pending and screen.steers else "no call waits for a decision"
+    return _watches(screen) if screen.decisions.pending and screen.steers else "no call waits for a decision"
 
 
 def _single(screen: RunScreen) -> str:
@@ -41,6 +46,8 @@ def _single(screen: RunScreen) -> str:
 
 
 def _must_decide(screen: RunScreen) -> str:
+    if _watches(screen):
+        return _watches(screen)
     if screen.steers and screen.decisions.pending:
         return "decide first: a approve, e edit, d deny, w answer"
     return ""
@@ -57,6 +64,10 @@ def _not_paused(screen: RunScreen) -> str:
         return _not_live(screen)
     goes_on = screen.status.state != "paused" and not screen.session.stands_next
     return _must_decide(screen) or ("it is running" if goes_on else "")
+
+
+def _decides_here(screen: RunScreen) -> str:
+    return "" if screen.steers and screen.session.watches else "it is you who decides here"
 
 
 def _not_running(screen: RunScreen) -> str:
@@ -99,9 +110,14 @@ def _continue(screen: RunScreen) -> None:
 def _stop(screen: RunScreen) -> None:
     def answered(reason: str | None) -> None:
         if reason is not None:
-            screen.session.stop(reason.strip() or None)
+            screen.attempt(lambda: screen.session.stop(reason.strip() or None))
 
     screen.app.push_screen(StopScreen(), answered)
+
+
+def _take_over(screen: RunScreen) -> None:
+    screen.session.take_over()
+    screen.notice("you decide here from now on", "good")
 
 
 def _go_to(screen: RunScreen) -> None:
@@ -262,6 +278,8 @@ RUN_COMMANDS: tuple[Command[RunScreen], ...] = (
     Command("run.stop", "end the run now (asks; a reason may be given)", ("X",), _stop, _RUN, "stop", _not_live),
     Command("run.compare", "beside its parent, or beside a run that you choose", ("D",), _compare,
             _RUN, "diff", _still_runs),
+    Command("run.take_over", "attached: decide here, in the place of another viewer", ("T",), _take_over,
+            _RUN, "take over", _decides_here),
     Command("row.down", "down a line", ("j", "down"), lambda s: s.active_region().move(1), _MOVE),
     Command("row.up", "up a line", ("k", "up"), lambda s: s.active_region().move(-1), _MOVE),
     Command("page.down", "down a page", ("pagedown", "ctrl+f"), lambda s: s.active_region().page(1), _MOVE),

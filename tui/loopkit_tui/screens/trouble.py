@@ -10,6 +10,8 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 
+from loopkit.debugger.display import one_line
+from loopkit.errors import CommandRefused
 from loopkit_tui import decisions
 from loopkit_tui.commands import key_of
 from loopkit_tui.widgets.bars import Bar, KeyBar
@@ -61,7 +63,12 @@ class TroubleScreen(ModalScreen[None]):
         event.prevent_default()
         if monotonic() - self._opened < decisions.GRACE_SECONDS:
             return
-        key = key_of(event)
+        try:
+            self._answer(key_of(event))
+        except CommandRefused as refused:
+            self._say(one_line(str(refused), 300))
+
+    def _answer(self, key: str) -> None:
         if key == RETRY and not self._session.retry_recording():
             self._say(f"still: {self._session.recording_trouble}")
             return

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from loopkit.debugger.outline import Outline
-from loopkit.debugger.outline_facts import READERS
-from loopkit.debugger.outline_state import Envelope
+from loopkit.debugger.outline_facts import READERS, Head
+from loopkit.debugger.outline_state import Place
 from loopkit.debugger.outline_steps import STEPS, OutlineSteps, Step
 from loopkit.encoding import DecodingError
 from loopkit.events import Unrecognised
-from loopkit.recording.index_lines import HEAD, text_of
+from loopkit.recording.index_lines import HEAD, place_of, text_of
 from loopkit.recording.lines import event_line
 from loopkit.recording.stored_events import LineDecoder
 
 _CLOCK_LINES = 32
 _BUFFER = 1 << 18
 _LINE_END, _OBJECT_END = 10, b"}\n"
-_LONGEST = 1e15
 _UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError)
 
-# an event's envelope, the step of its type and what that needs
-Read: TypeAlias = tuple[Envelope, Step, Any]
+# number, time, place and type of an event, the step of its type and what that needs
+Read: TypeAlias = tuple[int, float, Place, str, Step, Any]
 
 
 class ReplacedError(Exception):
@@ -54,8 +54,10 @@ class OutlineBuilder:
         self._path = path
         self._file: tuple[int, int] | None = None
         self._line = 1
-        self._last_seq = 0
+        self._due = 1
         self._unreadable = 0
+        self._written_place = b""
+        self._place: Place = ("", 0)
 
     def advance(self, seconds: float | None = None) -> bool:
         """Read on and say whether there was anything new.
@@ -80,8 +82,7 @@ class OutlineBuilder:
                     # the rest of the last one may be on its way
                     self.ended = True
                     del lines[-1]
-                for line in lines:
-                    self._take(line)
+                self._take(lines)
         self._steps.count_tokens()
         return self.outline.size > before
 
@@ -98,63 +99,70 @@ class OutlineBuilder:
             return False
         return True
 
-    def _take(self, line: bytes) -> None:
-        start = self.outline.size
-        self.outline.size = start + len(line)
-        self._line += 1
-        if not self._decoder.plain or line[-2:] != _OBJECT_END:
-            read = self._decoded(line)
-        else:
+    def _take(self, lines: list[bytes]) -> None:
+        """Take in whole lines: the envelope by its looks where it is written as loopkit does, else decoded."""
+        outline, steps, plain = self.outline, self._steps, self._decoder.plain
+        begin, start, due = steps.begin, outline.size, self._due
+        for number, line in enumerate(lines, self._line + 1):
             try:
-                read = _written(line)
+                head = _match(line) if plain and line[-2:] == _OBJECT_END else None
+                if head is None:
+                    raise ValueError("it is written otherwise")
+                written_seq, written_t, written_place, written_type, _ = head.groups()
+                if written_place != self._written_place:
+                    self._place = place_of(written_place)
+                    self._written_place = written_place
+                type_name, reader, step = _KNOWN.get(written_type) or _unknown(written_type)
+                seq, t, place = int(written_seq), float(written_t), self._place
+                fact = None if reader is None else reader(line, head)
             except _UNREADABLE:
-                read = self._decoded(line)
-        if read is None:
-            return
-        envelope, step, fact = read
-        seq = envelope[0]
-        if seq != self._last_seq + 1 and not self._last_seq < seq <= self._last_seq + 1 + self._unreadable:
-            self._damage(f"event {self._last_seq + 1} was due, event {seq} stands there")
-        self._last_seq, self._unreadable = seq, 0
-        self._steps.begin(start, envelope)
-        step(self._steps, fact)
+                decoded = self._decoded(line, number)
+                if decoded is None:
+                    start += len(line)
+                    continue
+                seq, t, place, type_name, step, fact = decoded
+            if seq != due or self._unreadable:
+                self._note_gap(due, seq, number)
+            due = seq + 1
+            begin(start, seq, t, place, type_name)
+            step(steps, fact)
+            start += len(line)
+        outline.size, self._due = start, due
+        self._line += len(lines)
 
-    def _decoded(self, line: bytes) -> Read | None:
+    def _note_gap(self, due: int, seq: int, number: int) -> None:
+        if not due <= seq <= due + self._unreadable:
+            self._damage(number, f"event {due} was due, event {seq} stands there")
+        self._unreadable = 0
+
+    def _decoded(self, line: bytes, number: int) -> Read | None:
         """Read a line that is not as loopkit writes them; None when there is no event in it."""
         if line.isspace():
             return None
         try:
             event = self._decoder.event(line)
         except DecodingError as error:
-            self._damage(str(error))
+            self._damage(number, str(error))
             self._unreadable += 1
             return None
-        if not isinstance(event.fact, Unrecognised):
-            return _written(event_line(event))
-        # also one of a known type whose fields don't fit: it is shown as a note
-        name = "" if event.type in STEPS else event.type
-        return (event.seq, event.t, event.loop, event.iteration, name), OutlineSteps.note, None
+        place = (event.loop, event.iteration)
+        if isinstance(event.fact, Unrecognised):
+            # also one of a known type whose fields don't fit: it is shown as a note
+            name = "" if event.type in STEPS else event.type
+            return event.seq, event.t, place, name, OutlineSteps.note, None
+        name, reader, step = _KNOWN[event.type.encode()]
+        # with a time that every event may have
+        written = event_line(replace(event, t=0.0))
+        fact = None if reader is None else reader(written, cast("Head", _match(written)))
+        return event.seq, event.t, place, name, step, fact
 
-    def _damage(self, reason: str) -> None:
-        self.outline.damage.append(f"line {self._line} is damaged: {reason}")
+    def _damage(self, number: int, reason: str) -> None:
+        self.outline.damage.append(f"line {number} is damaged: {reason}")
 
 
-def _written(line: bytes) -> Read:
-    """Read a line as loopkit writes them; anything unexpected raises one of `_UNREADABLE`."""
-    head = HEAD.match(line)
-    if head is None:
-        raise ValueError("it begins otherwise")
-    seq, written_t, loop, iteration, written_type = head.groups()
-    t = float(written_t)
-    if not -_LONGEST <= t <= _LONGEST:
-        raise ValueError("t is no time")
-    known = _KNOWN.get(written_type)
-    if known is None:
-        return (int(seq), t, text_of(loop), int(iteration), text_of(written_type)), OutlineSteps.note, None
-    name, reader, step = known
-    fact = None if reader is None else reader(line, head.end())
-    path = loop.decode() if b"\\" not in loop else text_of(loop)
-    return (int(seq), t, path, int(iteration), name), step, fact
+def _unknown(written_type: bytes) -> tuple[str, None, Step]:
+    return text_of(written_type), None, OutlineSteps.note
 
 
 _KNOWN = {name.encode(): (name, READERS.get(name), step) for name, step in STEPS.items()}
+_match = HEAD.match

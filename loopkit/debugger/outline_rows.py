@@ -10,6 +10,7 @@ from loopkit.debugger.outline import KINDS, NONE, Outline
 
 # a loop by its number, a call by its group and its position there
 Owner: TypeAlias = "int | tuple[int, int]"
+_MOST_ORDINALS = 0xFFFF
 KIND_CODES = {kind: code for code, kind in enumerate(KINDS)}
 
 
@@ -19,6 +20,11 @@ class OutlineRows:
     def __init__(self, outline: Outline) -> None:
         self._outline = outline
         self._ends: dict[Owner, int] = {}
+        self._note_event = outline.row_event.append
+        self._note_ordinal = outline.row_ordinal.append
+        self._note_kind = outline.row_kind.append
+        self._note_marks = outline.row_marks.append
+        self._note_name = outline.row_name.append
 
     def put(self, kind: RowKind, event: int, ordinal: int, loop: int, name: int = 0) -> int:
         """Add a row behind all that belongs to its loop, an agent's line behind all of its call; return its number.
@@ -30,11 +36,11 @@ class OutlineRows:
         """
         outline = self._outline
         row = len(outline.row_event)
-        outline.row_event.append(event)
-        outline.row_ordinal.append(min(ordinal, 0xFFFF))
-        outline.row_kind.append(KIND_CODES[kind])
-        outline.row_marks.append(0)
-        outline.row_name.append(name)
+        self._note_event(event)
+        self._note_ordinal(ordinal if ordinal < _MOST_ORDINALS else _MOST_ORDINALS)
+        self._note_kind(KIND_CODES[kind])
+        self._note_marks(0)
+        self._note_name(name)
         if kind is not RowKind.AGENT:
             self._insert(row, loop)
             return row

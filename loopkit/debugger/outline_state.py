@@ -16,8 +16,10 @@ from loopkit.debugger.outline_facts import Start
 from loopkit.debugger.outline_rows import OutlineRows
 from loopkit.events import call_key
 
-# number, time, loop, iteration and type of an event
-Envelope: TypeAlias = tuple[int, float, str, int, str]
+# loop and iteration of an event
+Place: TypeAlias = tuple[str, int]
+# group, position there and row of a call
+Call: TypeAlias = tuple[int, int, int]
 
 LARGEST_COUNT = 0xFFFFFFFE
 _LARGEST = 1 << 60
@@ -38,7 +40,7 @@ class Loop:
         self.path = path
         self.number = number
         self.groups: list[int] = []
-        self.calls: dict[str, tuple[int, int]] = {}
+        self.calls: dict[str, Call] = {}
         self.in_order = True
 
 
@@ -62,23 +64,25 @@ class OutlineState:
         self._last_seq = 0
         self._event = -1
         self._ordinal = 0
+        self._place: Place = ("", 0)
         self._loop_path = ""
         self._iteration = 0
         self._group = NONE
 
-    def begin(self, start: int, envelope: Envelope) -> None:
+    def begin(self, start: int, seq: int, t: float, place: Place, type_name: str) -> None:
         """Take in an event's envelope.
 
         Args:
             start: byte offset of its line.
+            t: seconds since the run started.
         """
         outline = self.outline
-        seq, t, loop, iteration, type_name = envelope
         event = self._event = self._event + 1
         self._ordinal = 0
-        if loop != self._loop_path or iteration != self._iteration or self._group == NONE:
-            self._loop_path, self._iteration = loop, iteration
-            known = self._loops.get(loop) or self._root
+        if (place is not self._place and place != self._place) or self._group == NONE:
+            self._place = place
+            self._loop_path, self._iteration = place
+            known = self._loops.get(self._loop_path) or self._root
             self._group = NONE if known is None else self._group_of(known)
         group = self._group
         self._note_start(start)
@@ -102,7 +106,7 @@ class OutlineState:
         loop = self._loops[self._loop_path] = Loop(self._loop_path, number)
         outline.loop_start.append(self._event)
         outline.loop_end.append(NONE)
-        group, position = parent or (NONE, 0)
+        group, position, _ = parent or (NONE, 0, 0)
         outline.loop_parent_group.append(group)
         outline.loop_parent_place.append(position)
         level = 0 if parent is None else outline.loop_level[outline.group_loop[group]] + 1
@@ -204,7 +208,7 @@ class OutlineState:
         spent = self._spent.get(loop.number)
         self._spent[loop.number] = figures if spent is None else tuple(map(add, spent, figures))
 
-    def _known(self, call: str) -> tuple[int, int] | None:
+    def _known(self, call: str) -> Call | None:
         """A call that an event names; where its own event is missing, a note says so (spec/faults.md j4)."""
         known = self._call(call)
         if known is None:
@@ -222,11 +226,11 @@ class OutlineState:
             outline.waited_seconds += outline.t - outline.waiting_since
             outline.waiting_since = None
 
-    def _note_late(self, call: tuple[int, int]) -> None:
+    def _note_late(self, call: Call) -> None:
         self.outline.late_group.append(call[0])
         self.outline.late_event.append(self._event)
 
-    def _call(self, key: str) -> tuple[int, int] | None:
+    def _call(self, key: str) -> Call | None:
         loop = self._loops.get(self._loop_path)
         if loop is not None and key in loop.calls:
             return loop.calls[key]
@@ -238,14 +242,14 @@ class OutlineState:
         group = self._iteration_of(loop, int(iteration))
         if group is None or call_key(path, int(iteration), int(position)) != key:
             return None
-        return (group, int(position)) if 1 <= int(position) <= self.outline.group_calls[group] else None
+        if not 1 <= int(position) <= self.outline.group_calls[group]:
+            return None
+        return group, int(position), self.outline.call_row(group, int(position))
 
-    def _mark(self, call: tuple[int, int], mark: int, *, on: bool) -> None:
-        group, position = call
-        row = self.outline.call_row(group, position)
-        if row < len(self.outline.row_marks):
-            marks = self.outline.row_marks[row] & ~mark
-            self.outline.row_marks[row] = marks | mark if on else marks
+    def _mark(self, row: int, mark: int, *, on: bool) -> None:
+        marks = self.outline.row_marks
+        if row < len(marks) and bool(marks[row] & mark) is not on:
+            marks[row] ^= mark
 
     def _end_loop(self) -> int:
         loop = self._loop()
@@ -257,8 +261,8 @@ class OutlineState:
         return row
 
     def _leave_last_calls(self, loop: Loop) -> None:
-        for key, call in loop.calls.items():
-            self._rows.close(call)
+        for key, (group, position, _) in loop.calls.items():
+            self._rows.close((group, position))
             if self._waiting and self._waiting.get(key) is False:
                 del self._waiting[key]
         self._time_waiting()

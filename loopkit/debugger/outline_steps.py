@@ -26,16 +26,15 @@ class OutlineSteps(OutlineState):
 
     def model_replied(self, fact: Reply) -> None:
         outline = self.outline
+        tools, usage, model = fact
         loop, group = self._own_iteration()
-        self._spend(loop, fact.usage)
-        outline.group_answer[group] = UNREPORTED if fact.usage[-1] else REPORTED
-        place = group * PRICED_FIELDS
-        for tokens in fact.usage[:PRICED_FIELDS]:
+        self._spend(loop, usage)
+        outline.group_answer[group] = UNREPORTED if usage[-1] else REPORTED
+        for place, tokens in enumerate(usage[:PRICED_FIELDS], group * PRICED_FIELDS):
             if tokens:
                 outline.group_usage[place] = max(0, min(tokens, LARGEST_COUNT))
-            place += 1
-        outline.group_model[group] = self._name(fact.model)
-        self._put_calls(loop, group, fact.tools)
+        outline.group_model[group] = self._name(model)
+        self._put_calls(loop, group, tools)
 
     def _put_calls(self, loop: Loop, group: int, tools: list[str]) -> None:
         """Calls that are there already become those of a later answer."""
@@ -49,16 +48,15 @@ class OutlineSteps(OutlineState):
         outline.loop_calls[loop.number] += len(tools) - there
         put = self._rows.put_call
         for position, tool in enumerate(tools[there:], there + 1):
-            call = (group, position)
-            loop.calls[call_key(self._loop_path, self._iteration, position)] = call
-            put(self._event, self._ordinal, loop.number, call, self._name(tool))
+            row = put(self._event, self._ordinal, loop.number, (group, position), self._name(tool))
+            loop.calls[call_key(self._loop_path, self._iteration, position)] = (group, position, row)
             self._ordinal += 1
 
     def answer_edited(self, tools: list[str]) -> None:
         loop, group = self._own_iteration()
         self._put_calls(loop, group, tools)
         for position in range(len(tools) + 1, self.outline.group_calls[group] + 1):
-            self._mark((group, position), FAILED, on=True)
+            self._mark(self.outline.call_row(group, position), FAILED, on=True)
         self.note(tools)
 
     def model_interrupted(self, fact: object) -> None:
@@ -80,13 +78,14 @@ class OutlineSteps(OutlineState):
             self._time_waiting()
 
     def decided(self, fact: Decision) -> None:
-        known = self._known(fact.call)
+        call, by_person_or_rule, edits = fact
+        known = self._known(call)
         if known is None:
             return
-        self._waiting.pop(fact.call, None)
+        self._waiting.pop(call, None)
         self._time_waiting()
-        self._mark(known, DECIDED, on=fact.by_person_or_rule)
-        self.outline.edited += fact.edits
+        self._mark(known[2], DECIDED, on=by_person_or_rule)
+        self.outline.edited += edits
 
     def decision_expired(self, call: str) -> None:
         self._waiting.pop(call, None)
@@ -100,14 +99,17 @@ class OutlineSteps(OutlineState):
             self.note(call)
 
     def call_ended(self, fact: End) -> None:
-        known = self._known(fact.call)
+        call, status = fact
+        known = self._known(call)
         if known is None:
             return
-        if fact.call in self._waiting:
-            self._waiting[fact.call] = True
-        self.outline.denied += fact.status == "denied"
-        self.outline.errors += fact.status == "failed"
-        self._mark(known, FAILED, on=fact.status == "failed")
+        if call in self._waiting:
+            self._waiting[call] = True
+        failed = status == "failed"
+        if status:
+            self.outline.denied += status == "denied"
+            self.outline.errors += failed
+        self._mark(known[2], FAILED, on=failed)
 
     def result_processed(self, fact: tuple[str, bool]) -> None:
         call, failed = fact

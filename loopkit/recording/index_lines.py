@@ -9,45 +9,33 @@ import json
 import re
 from typing import Any
 
-_TEXT = rb'"([^"\\]*(?:\\.[^"\\]*)*)"'
+_QUOTED = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_TEXT = rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)"'
+# number, time, place (loop and iteration as they are written: most events stand where the one before does), type, and
+# the call that is named right behind, if one is and needs no decoding
 HEAD = re.compile(
-    rb'\{"seq":([1-9][0-9]*),"t":(-?[0-9.]+(?:e[-+]?[0-9]+)?),"loop":'
+    rb'\{"seq":([1-9][0-9]*+),"t":(-?[0-9]{1,15}+(?:\.[0-9]++)?+(?:e-[0-9]++)?+),"loop":('
+    + _QUOTED
+    + rb',"iteration":[0-9]++),"type":'
     + _TEXT
-    + rb',"iteration":([0-9]+),"type":'
-    + _TEXT
+    + rb'(?:,"call":"([^"\\]*+)")?+'
 )
-_CALL = b',"call":"'
-_ANY_CALL = re.compile(rb',"call":' + _TEXT)
+_ITERATION = b'","iteration":'
 
-_read_json = json.JSONDecoder().decode
+_read_json = json.JSONDecoder().raw_decode
 
 
 def text_of(written: bytes) -> str:
     """Return the text that stands between two quotes of JSON."""
     if b"\\" in written:
-        return str(_read_json(f'"{written.decode()}"'))
+        return str(json.loads(b'"%b"' % written))
     return written.decode()
 
 
-def call_of(line: bytes, start: int) -> str:
-    """Return the call that a line names right behind its envelope.
-
-    Args:
-        start: where the envelope ends.
-
-    Raises:
-        ValueError: none is named there.
-    """
-    begin = start + len(_CALL)
-    if line[start:begin] != _CALL:
-        raise ValueError("no call stands there")
-    written = line[begin : line.index(b'"', begin)]
-    if b"\\" in written:
-        match = _ANY_CALL.match(line, start)
-        if match is None:
-            raise ValueError("it has no end")
-        return text_of(match[1])
-    return written.decode()
+def place_of(written: bytes) -> tuple[str, int]:
+    """Return the loop and the iteration that `HEAD` found as one."""
+    loop, _, iteration = written.rpartition(_ITERATION)
+    return text_of(loop[1:]), int(iteration)
 
 
 def object_of(line: bytes) -> dict[str, Any]:
@@ -56,7 +44,8 @@ def object_of(line: bytes) -> dict[str, Any]:
     Raises:
         ValueError: it is none.
     """
-    data = _read_json(line.decode())
-    if not isinstance(data, dict):
+    text = line.decode()
+    data, end = _read_json(text)
+    if text[end:].strip() or type(data) is not dict:
         raise ValueError("not a JSON object")
     return data

@@ -7,7 +7,7 @@ from pathlib import Path
 from loopkit.encoding import DecodingError
 from loopkit.events import Event, Unrecognised
 from loopkit.recording.header import FORMAT
-from loopkit.recording.index_lines import HEAD, text_of
+from loopkit.recording.index_lines import HEAD, place_of
 from loopkit.recording.lines import read_event
 from loopkit.recording.sealing import opened
 from loopkit.recording.upgrades import unchanged, upgrade_from
@@ -73,4 +73,4 @@ def _damaged(line: bytes, reason: str) -> Event:
     fact = Unrecognised(DAMAGED, {"reason": reason})
     if head is None:
         return Event(1, 0.0, "", 0, fact)
-    return Event(int(head[1]), float(head[2]), text_of(head[3]), int(head[4]), fact)
+    return Event(int(head[1]), float(head[2]), *place_of(head[3]), fact)

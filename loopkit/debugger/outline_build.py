@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
@@ -19,8 +18,8 @@ from loopkit.recording.index_lines import HEAD, place_of, text_of
 from loopkit.recording.lines import event_line
 from loopkit.recording.stored_events import LineDecoder
 
-_CLOCK_LINES = 32
-_BUFFER = 1 << 18
+_CLOCK_BYTES = 1 << 15
+_BUFFER = 1 << 17
 _LINE_END, _OBJECT_END = 10, b"}\n"
 _UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError)
 
@@ -76,8 +75,8 @@ class OutlineBuilder:
             file.seek(before)
             self.ended = False
             while not self.ended and (deadline is None or time.perf_counter() < deadline):
-                lines = list(islice(file, _CLOCK_LINES))
-                self.ended = len(lines) < _CLOCK_LINES
+                lines = file.readlines(_CLOCK_BYTES)
+                self.ended = not lines
                 if lines and lines[-1][-1] != _LINE_END and not self._is_whole(lines[-1]):
                     # the rest of the last one may be on its way
                     self.ended = True

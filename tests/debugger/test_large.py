@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 from collections.abc import Callable
@@ -24,6 +25,7 @@ from loopkit.debugger.rows import RowText, row_text
 from loopkit.debugger.timeline import Timeline
 from loopkit.messages import Message, ToolCall
 from loopkit.recording.reader import read_recording
+from tests.bench.large_file import write_large
 from tests.debugger.playbook import Playbook
 from tests.drivers.random_agents import Plan, plans
 from tests.drivers.random_runs import Meddling, meddlings, play
@@ -143,6 +145,32 @@ def test_edited_answers_and_results_are_the_same(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     record(path, book.events)
     assert_same(path, list.reverse)
+
+
+@given(
+    times=st.lists(st.sampled_from(["0", "-0.0", "1e-7", "3.25e2", "1e15", "-1e15", "1E3", "12"]), min_size=1),
+    spaces=st.lists(st.booleans(), min_size=1),
+    backwards=st.booleans(),
+    ending=st.sampled_from([b"\n", b"\r\n", b"\n \n"]),
+)
+@thorough
+def test_lines_that_are_written_otherwise_say_the_same(
+    times: list[str], spaces: list[bool], backwards: bool, ending: bytes
+) -> None:
+    """Numbers in other forms, blanks, keys in another order, other ends of lines, letters as escapes (faults.md j16)."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "run.jsonl"
+        write_large(path, 300)
+        header, *lines = path.read_bytes().splitlines()
+        written = []
+        for place, line in enumerate(lines):
+            data = json.loads(line)
+            data = {**data, "t": "the time"} if not backwards else dict(reversed({**data, "t": "the time"}.items()))
+            apart = (", ", ": ") if spaces[place % len(spaces)] else (",", ":")
+            text = json.dumps(data, separators=apart).replace('"the time"', times[place % len(times)])
+            written.append(text.replace('"root', '"\\u0072oot').encode())
+        path.write_bytes(ending.join([header, *written, b""]))
+        assert_same(path, list.reverse)
 
 
 def test_every_type_of_event_has_its_step() -> None:

@@ -25,7 +25,8 @@ def argument_differences(pattern: ArgumentPattern, arguments: Mapping[str, Any],
         exactly: no other arguments may be there; holds for the outermost mapping.
     """
     if not isinstance(pattern, Mapping):
-        return [] if pattern(arguments) else [f"{_name(pattern)} does not take them"]
+        refusal = _refusal(pattern, arguments)
+        return [] if refusal is None else [f"{_name(pattern)} {refusal or 'does not take them'}"]
     found = list(_of_mapping(pattern, arguments, ""))
     if exactly:
         found += [f"{one_line(name)} is there too" for name in arguments if name not in pattern]
@@ -74,6 +75,10 @@ def _of_value(expected: Any, value: Any, path: str) -> Iterator[str]:
     elif isinstance(expected, (list, tuple)) and isinstance(value, (list, tuple)) and len(expected) == len(value):
         for place, (one, other) in enumerate(zip(expected, value, strict=True)):
             yield from _of_value(one, other, f"{path}[{place}]")
+    elif callable(expected) and not isinstance(expected, type):
+        refusal = _refusal(expected, value)
+        if refusal is not None:
+            yield f"{one_line(path)} is {_shown(value)}, {_name(expected)} {refusal or 'does not take it'}"
     elif not _is_as_expected(expected, value):
         yield f"{one_line(path)} is {_shown(value)}, expected {pattern_words(expected)}"
 
@@ -85,10 +90,19 @@ def _is_as_expected(expected: Any, value: Any) -> bool:
         return isinstance(value, str) and expected.search(value) is not None
     if isinstance(expected, type):
         return isinstance(value, expected)
-    if callable(expected):
-        return bool(expected(value))
     # JSON tells true from 1, Python does not
     return bool(expected == value) and isinstance(expected, bool) == isinstance(value, bool)
+
+
+def _refusal(predicate: Callable[[Any], object], value: Any) -> str | None:
+    """Return None where a predicate takes a value, else what it raised, or nothing.
+
+    One that raises does not take it: calls of one tool may hold other things than the one that is looked for.
+    """
+    try:
+        return None if predicate(value) else ""
+    except Exception as error:  # noqa: BLE001  # a test's own code, told in the failure
+        return one_line(f"raises {type(error).__name__}: {error}", _LONGEST_VALUE)
 
 
 def _shown(value: Any) -> str:

@@ -19,6 +19,14 @@ def test_a_missing_recording_fails_with_the_command_that_records_it(project: Pro
     assert not project.recording.exists()
 
 
+def test_the_command_can_be_pasted_into_a_shell(project: Project) -> None:
+    project.change("test_agent.py", "def test_it(loopkit_replay):", "def test_it(loopkit_replay, word):")
+    project.change(
+        "test_agent.py", "def test_it", "import pytest\n@pytest.mark.parametrize('word', ['a $b'])\ndef test_it"
+    )
+    assert "pytest --loopkit-record=once 'test_agent.py::test_it[a $b]'" in text_of(project.run())
+
+
 def test_the_failure_says_what_a_recipe_lacks(project: Project) -> None:
     project.change("test_agent.py", ', approve="read-only"', "")
     shown = text_of(project.run())

@@ -115,6 +115,9 @@ def test_arguments_are_met_by_a_part_a_pattern_or_a_predicate(run: Trajectory, p
         ({"mode": "r"}, "root/1.1: mode is missing"),
         ({"lines": [1, 3]}, "root/1.1: lines[1] is 2, expected 3"),
         ({"lines": [True, 2]}, "root/1.1: lines[0] is 1, expected true"),
+        ({"path": str.isupper}, 'root/1.1: path is "a.txt", isupper does not take it'),
+        ({"path": len, "lines": lambda lines: lines > 3}, "raises TypeError: '>' not supported"),
+        (lambda arguments: arguments["mode"], "root/1.1: <lambda> raises KeyError: 'mode'"),
     ],
 )
 def test_a_failure_says_how_the_nearest_calls_differ(run: Trajectory, pattern: object, words: str) -> None:

@@ -1,7 +1,7 @@
 """Keeps what was found out about a large recording beside other caches, never beside the recording (docs/decisions).
 
 A file of columns: a magic line, one JSON line that says what stands where, then each column as the machine's own
-numbers, so that opening is a `mmap`. It is a copy of what the recording says: one that is old, of another version or
+numbers, so that opening is a `mmap`, and a check sum of all that. It is a copy of what the recording says: one that is old, of another version or
 broken is passed over and made again, and where none can be written the columns stay in memory.
 """
 
@@ -18,12 +18,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
+from zlib import crc32
 
-MAGIC = b"loopkit index\n"
+MAGIC = b"loopkit index 2\n"
 ALIGNMENT = 16
 _SAMPLE = 4096
 _PIECE = 1 << 20
+_SUM_BYTES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +89,9 @@ def read_index(
                 return None
             head = json.loads(file.readline())
             start = _aligned(file.tell())
+            if head["made_of"] != _identity(recording, version, fingerprint_of(recording)) or not _is_sound(file):
+                return None
             content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        found = fingerprint_of(recording)
-        if head["made_of"] != _identity(recording, version, found):
-            return None
         return _columns(memoryview(content), start, head["columns"], typecodes), dict(head["figures"])
     except (OSError, ValueError, KeyError, TypeError, RuntimeError, RecursionError):
         return None
@@ -118,14 +119,13 @@ def write_index(
                 "columns": described,
                 "figures": figures,
             }
-            file.write(MAGIC + json.dumps(head, separators=(",", ":")).encode() + b"\n")
-            for column in columns.values():
-                file.write(bytes(_aligned(file.tell()) - file.tell()))
-                data = memoryview(column).cast("B")
-                for place in range(0, len(data), _PIECE):
-                    file.write(data[place : place + _PIECE])
-                    yield
-                data.release()
+            beginning = MAGIC + json.dumps(head, separators=(",", ":")).encode() + b"\n"
+            checked = 0
+            for piece in _pieces(beginning, columns):
+                file.write(piece)
+                checked = crc32(piece, checked)
+                yield
+            file.write(_written_sum(checked))
         os.replace(part, target)
     except OSError:
         return
@@ -133,6 +133,33 @@ def write_index(
         if part is not None:
             with suppress(OSError):
                 os.unlink(part)
+
+
+def _pieces(beginning: bytes, columns: Mapping[str, array[Any]]) -> Iterator[bytes | memoryview]:
+    yield beginning
+    end = len(beginning)
+    for column in columns.values():
+        yield bytes(_aligned(end) - end)
+        data = memoryview(column).cast("B")
+        for place in range(0, len(data), _PIECE):
+            yield data[place : place + _PIECE]
+        end = _aligned(end) + len(data)
+        data.release()
+
+
+def _is_sound(file: BinaryIO) -> bool:
+    """Whether the sum fits; read rather than mapped, so that no memory is taken for what nobody looks at."""
+    left = os.fstat(file.fileno()).st_size - _SUM_BYTES
+    file.seek(0)
+    checked = 0
+    while left > 0 and (piece := file.read(min(_PIECE, left))):
+        checked = crc32(piece, checked)
+        left -= len(piece)
+    return left == 0 and file.read() == _written_sum(checked)
+
+
+def _written_sum(checked: int) -> bytes:
+    return b"%08x" % checked
 
 
 def _identity(recording: Path, version: str, found: Fingerprint) -> dict[str, Any]:

@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from loopkit.debugger import large as large_module
 from loopkit.debugger import recorded
@@ -78,6 +80,19 @@ def test_an_outline_that_does_not_fit_is_made_again(run: Path, change: str, monk
     known, said = rows(run)
     assert not known
     assert said == rows(run)[1]
+
+
+@given(places=st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(1, 255)), min_size=1, max_size=3))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+def test_no_changed_byte_of_a_kept_outline_is_believed(run: Path, places: list[tuple[float, int]]) -> None:
+    """DESIGN §3: stale or broken is made again, so that no row is ever wrong."""
+    said = rows(run)[1]
+    kept = bytearray(index_path(run).read_bytes())
+    before = bytes(kept)
+    for place, bits in places:
+        kept[int(place * len(kept))] ^= bits
+    index_path(run).write_bytes(kept)
+    assert rows(run) == (kept == before, said)
 
 
 def test_without_a_place_for_it_the_outline_stays_in_memory(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -157,7 +157,7 @@ def test_edited_answers_and_results_are_the_same(tmp_path: Path) -> None:
 def test_lines_that_are_written_otherwise_say_the_same(
     times: list[str], spaces: list[bool], backwards: bool, ending: bytes
 ) -> None:
-    """Numbers in other forms, blanks, keys in another order, other ends of lines, letters as escapes (faults.md j16)."""
+    """Numbers in other forms, blanks, keys in another order, other ends of lines, letters as escapes."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.jsonl"
         write_large(path, 300)

@@ -85,7 +85,7 @@ class JSONWriter:
         classes: list[Any] = [member for member in members if dataclasses.is_dataclass(member)]
         first, plain, tagged_objects = members[0], self.plain, self.tagged_objects
         if len(classes) > 1:
-            return lambda item: tagged_objects[type(item)](item)
+            return tagged_objects.text
         if len(classes) == len(members) == 1:
             return self.objects[classes[0]]
         if typing.get_origin(first) is tuple:
@@ -102,8 +102,13 @@ class JSONWriter:
         if inner is plain:
             return lambda items: plain(list(items))
         if sum(map(dataclasses.is_dataclass, members)) > 1:
-            return lambda items: f"[{','.join([tagged_objects[type(item)](item) for item in items])}]"
-        return lambda items: f"[{','.join([inner(item) for item in items])}]"
+            inner = tagged_objects.text
+
+        def write_items(items: tuple[Any, ...]) -> str:
+            # most often there is one
+            return f"[{inner(items[0])}]" if len(items) == 1 else f"[{','.join(map(inner, items))}]"
+
+        return write_items
 
     def _plain_writer(self, allow_nan: bool, default: Callable[[Any], Any]) -> Writer:
         make = getattr(json_encoder, "c_make_encoder", None)
@@ -127,6 +132,10 @@ class _ByClass(dict[type, Writer]):
     def __init__(self, make: Callable[[type], Writer]) -> None:
         super().__init__()
         self._make = make
+
+    def text(self, item: Any) -> str:
+        """Return the text of an instance of any class."""
+        return self[type(item)](item)
 
     def __missing__(self, cls: type) -> Writer:
         self[cls] = self._make(cls)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import FrozenInstanceError, dataclass, field, replace
+from typing import Any
 
 import pytest
 
@@ -26,23 +27,37 @@ class Quick:
     wide: bool = False
 
 
-def test_it_takes_what_the_slow_one_takes() -> None:
-    assert list(inspect.signature(Quick).parameters) == list(inspect.signature(Slow).parameters)
-    assert Quick.__init__.__annotations__ == Slow.__init__.__annotations__
-    assert Quick("a", wide=True) == Quick("a", [], True)
-    assert replace(Quick("a"), name="b") == Quick("b")
-    assert repr(Quick("a", [1])) == "Quick(name='a', items=[1], wide=False)"
+@quickly_made
+@dataclass(frozen=True)
+class WithoutSlots:
+    name: str
+    items: list[int] = field(default_factory=list)
+    wide: bool = False
 
 
-def test_defaults_are_made_anew_for_each() -> None:
-    Quick("a").items.append(1)
-    assert Quick("a").items == []
+QUICK = pytest.mark.parametrize("quick", [Quick, WithoutSlots])
+
+
+@QUICK
+def test_it_takes_what_the_slow_one_takes(quick: Any) -> None:
+    assert list(inspect.signature(quick).parameters) == list(inspect.signature(Slow).parameters)
+    assert quick.__init__.__annotations__ == Slow.__init__.__annotations__
+    assert quick("a", wide=True) == quick("a", [], True)
+    assert replace(quick("a"), name="b") == quick("b")
+    assert repr(quick("a", [1])) == f"{quick.__name__}(name='a', items=[1], wide=False)"
+
+
+@QUICK
+def test_defaults_are_made_anew_for_each(quick: Any) -> None:
+    quick("a").items.append(1)
+    assert quick("a").items == []
     assert ToolCall("1", "find").arguments is not ToolCall("2", "find").arguments
 
 
-def test_it_stays_frozen() -> None:
+@QUICK
+def test_it_stays_frozen(quick: Any) -> None:
     with pytest.raises(FrozenInstanceError):
-        Quick("a").name = "b"  # type: ignore[misc]  # that it can't be set is what is tested
+        quick("a").name = "b"
 
 
 def test_wrong_arguments_are_refused() -> None:
@@ -61,9 +76,9 @@ def test_a_class_that_does_more_is_refused() -> None:
             raise ValueError
 
     @dataclass(frozen=True)
-    class Open:
-        name: str
+    class Inheriting(WithoutSlots):
+        more: int = 0
 
-    for cls in (Checked, Open):
+    for cls in (Checked, Inheriting):
         with pytest.raises(TypeError, match="not plain enough"):
             quickly_made(cls)

@@ -321,19 +321,19 @@ def _result_processed(state: LoopState, fact: e.ResultProcessed) -> LoopState:
 
 def _batch_progressed(state: LoopState) -> LoopState:
     """Close the batch once its last call has ended: results enter the history in call order (spec/loop.md 3.14)."""
-    active = state.running or state.processing
-    all_ended = state.phase is Phase.RUNNING and state.next_start >= len(state.calls) and not active
-    if not all_ended or state.ending is not None or state.failure is not None:
+    all_started = state.phase is Phase.RUNNING and state.next_start >= len(state.calls)
+    if not all_started or state.running or state.processing or state.ending is not None or state.failure is not None:
         return state
-    executed = sum([call.executed for call in state.calls])
     failure = batch_failure(state) if has_no_error_budget(state) and failed_calls(state) else None
+    answers = results(state)
     return with_batch_in_history(
         state,
+        answers,
         **_turn(state),
         watch=state.watch and state.watch.answered(outcomes(state)),
         consecutive_errors=consecutive_errors(state),
-        tool_calls_executed=state.tool_calls_executed + executed,
-        last_tool_results=results(state),
+        tool_calls_executed=state.tool_calls_executed + sum([call.executed for call in state.calls]),
+        last_tool_results=answers,
         failure=failure,
     )
 

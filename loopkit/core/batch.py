@@ -91,15 +91,21 @@ def _unusable(call: ToolCall) -> tuple[Problem, ...]:
     return () if call.raw_arguments is None else (Problem("$", "the arguments are not a JSON object"),)
 
 
-def with_batch_in_history(state: LoopState, **changes: Any) -> LoopState:
-    """Put the response and the results there are into the history, then what waited behind them; with other changes."""
+def with_batch_in_history(state: LoopState, answers: tuple[ToolResult, ...] | None = None, **changes: Any) -> LoopState:
+    """Put the response and the results there are into the history, then what waited behind them; with other changes.
+
+    Args:
+        answers: these results, where the caller has them already.
+    """
     response = state.response
     if response is None:
         messages: tuple[Message, ...] = state.pending_messages
     else:
         changed = [call for call in state.calls if isinstance(call.decision, Modify)]
         message = _with_calls_as_run(state, response.message) if changed else response.message
-        messages = (message, *[Message.tool(result) for result in results(state)], *state.pending_messages)
+        if answers is None:
+            answers = results(state)
+        messages = (message, *[Message.tool(result) for result in answers], *state.pending_messages)
     queue = state.large_results if response is None else large_results(state, len(state.sendable) + 1)
     grown = appended(state, messages, large_results=queue, response=None, pending_messages=(), **changes)
     # somebody may have injected calls or results, which have to find their other halves

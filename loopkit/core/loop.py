@@ -53,7 +53,7 @@ class LoopCore:
 
     def iteration_of(self, fact: e.Fact) -> int:
         """Return the iteration that an event with this fact belongs to."""
-        return self.state.iteration + isinstance(fact, e.IterationStarted)
+        return self.state.iteration + (type(fact) is e.IterationStarted)
 
 
 def fold(events: Iterable[e.Event]) -> dict[str, LoopState]:

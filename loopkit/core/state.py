@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeAlias
@@ -14,7 +14,7 @@ from loopkit.core.masking import LargeResults
 from loopkit.events import Failure, LoopFailed, LoopFinished, LoopStarted, ModelReplied, StopAnswered
 from loopkit.messages import NO_USAGE, Image, JSONObject, Message, Problem, ToolCall, ToolDefinition, ToolResult, Usage
 from loopkit.outcomes import LoopDetected, Modify, TerminationReason, ToolApproval
-from loopkit.quick_init import quickly_made
+from loopkit.quick_init import filler, quickly_made
 
 
 class Phase(StrEnum):
@@ -74,6 +74,10 @@ class AskDecision:
     call: str
     version: int
 
+    def __hash__(self) -> int:
+        # of one call there is hardly ever more than one version
+        return hash(self.call)
+
 
 @quickly_made
 @dataclass(frozen=True, slots=True)
@@ -81,6 +85,9 @@ class RunTool:
     """Effect: run a call's handler."""
 
     call: str
+
+    def __hash__(self) -> int:
+        return hash(self.call)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +105,7 @@ class ProcessResult:
 Effect: TypeAlias = CallModel | ReadClock | AskStopCondition | AskDecision | RunTool | ProcessResult
 
 
+@quickly_made
 @dataclass(frozen=True)
 class CallState:
     """One call of the current response.
@@ -279,9 +287,8 @@ class LoopState:
 
 
 _new = object.__new__
-# what fills a frozen object's attributes at once
-_fill_call: Callable[[CallState, dict[str, Any]], None] = CallState.__dict__["__dict__"].__set__
-_fill_loop: Callable[[LoopState, dict[str, Any]], None] = LoopState.__dict__["__dict__"].__set__
+_fill_call = filler(CallState)
+_fill_loop = filler(LoopState)
 
 
 def place_of(call: str) -> int:

@@ -79,8 +79,9 @@ class EffectTasks:
             return
         wants = self._wants()
         if wants != self._issued:
-            for effect in self._scopes.keys() - wants:
-                self._scopes[effect].cancel()
+            if self._scopes:
+                for effect in self._scopes.keys() - wants:
+                    self._scopes[effect].cancel()
             new = wants - self._issued
             self._issued &= wants
             if new and self._may_act():

@@ -156,11 +156,12 @@ class LoopDriver:
             self._update_clock()  # a held handle is no work (4.5)
             self._tasks.signal()
             return
+        core, run = self.core, self.run
         self._append_due()
-        while not self.finished and (fact := self._answer_at_once()) is not None:
-            self.run.add(self, fact)
+        while core.state.finished is None and (fact := self._answer_at_once()) is not None:
+            run.add(self, fact)
             self._append_due()
-        self.run.publish()
+        run.publish()
         if self._timed:
             self._update_clock()
         if self.finished:

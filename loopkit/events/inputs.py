@@ -191,7 +191,6 @@ class ToolProgressed(Input):
     left_out: int = 0
 
 
-@quickly_made
 @dataclass(frozen=True, slots=True)
 class ToolAttemptFailed(Input):
     """A handler raised and is run again, as its tool was declared to be; the model does not hear of it.
@@ -208,6 +207,7 @@ class ToolAttemptFailed(Input):
     delay: float = 0.0
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class ToolReturned(Input):
     """A handler gave its answer.

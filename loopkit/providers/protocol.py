@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from loopkit.messages import ChatResponse, JSONObject, Message, Part, Reasoning, Refusal, Text, ToolCall, ToolDefinition
+from loopkit.quick_init import quickly_made
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
     """One request to a model.

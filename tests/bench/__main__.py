@@ -26,6 +26,7 @@ from tests.bench.validation import CHECKED_BY_JSONSCHEMA, PLAIN, check_cost, jso
 from tests.bench.workload import EVENTS, RESULT, measure_floor, measure_loop
 
 REPEATS = 9
+PEER_REPEATS = 5
 
 
 def main() -> None:
@@ -53,6 +54,11 @@ def main() -> None:
 
 def _recorded(turns: int, path: Path) -> float:
     return measure_loop(turns, path).cpu
+
+
+def _typical(path: Path) -> float:
+    """The median of as many runs as the process of a peer makes."""
+    return median(_recorded(200, path) for _ in range(peers.RUNS))
 
 
 def _loop_rows(path: Path) -> Iterator[Row]:
@@ -118,10 +124,8 @@ def _peer_rows(path: Path, *, with_peers: bool) -> Iterator[Row]:
                 "not measured: it is not installed; `make bench ARGS=--peers` does that, in an environment of its own",
             )
             return
-        theirs = peers.smolagents_cost(python, 200)
-        yield at_least(
-            what, theirs / median(_recorded(200, path) for _ in range(REPEATS)), 10, beside=f", {theirs:.0f} µs"
-        )
+        over_ours, theirs = ratio(PEER_REPEATS, partial(peers.smolagents_cost, python, 200), lambda: _typical(path))
+        yield at_least(what, over_ours, 10, beside=f", {theirs:.0f} µs")
 
 
 def _stream_rows() -> Iterator[Row]:

@@ -52,4 +52,4 @@ def cost(turns: int) -> float:
 
 if __name__ == "__main__":
     cost(5)
-    sys.stdout.write(f"{statistics.median(cost(int(sys.argv[1])) for _ in range(3))}\n")
+    sys.stdout.write(f"{statistics.median(cost(int(sys.argv[1])) for _ in range(int(sys.argv[2])))}\n")

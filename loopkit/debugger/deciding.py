@@ -42,7 +42,7 @@ class Deciding:
     @command
     def deny(self, call: str, version: int, reason: str = "") -> None:
         """Refuse a call; the model gets the reason verbatim."""
-        _require(reason, str, "a reason is text")
+        require(reason, str, "a reason is text")
         self._decide(call, version, Deny(reason) if reason else Deny())
 
     @command
@@ -58,11 +58,11 @@ class Deciding:
     @command
     def respond(self, call: str, version: int, output: str, is_error: bool = False) -> None:
         """Answer a call in its tool's place."""
-        _require(output, str, "the answer in a tool's place is text")
+        require(output, str, "the answer in a tool's place is text")
         self._decide(call, version, Respond(output, bool(is_error)))
 
     def _decide(self, call: str, version: int, decision: ToolApproval) -> None:
-        _require(version, int, "the version of a call is a whole number")
+        require(version, int, "the version of a call is a whole number")
         live = self._deciding_live()
         live.decide_call(self._loop_of(call), call, version, decision)
 
@@ -88,8 +88,8 @@ class Deciding:
             content: the text that the model gets.
             is_error: whether it is told that the call failed.
         """
-        _require(seen, str, "what was seen is named by text")
-        _require(content, str, "a result is text")
+        require(seen, str, "what was seen is named by text")
+        require(content, str, "a result is text")
         live, loop = self._deciding_live(), self._loop_of(call)
         from loopkit.debugger import gate_edits  # noqa: PLC0415  # looking at a recording needs no event loop
 
@@ -104,8 +104,8 @@ class Deciding:
             seen: `Standing.seen` of the answer that the person saw.
             message: the assistant's message that takes its place; its calls are asked about as the model's would be.
         """
-        _require(seen, str, "what was seen is named by text")
-        _require(message, Message, "an answer is a Message")
+        require(seen, str, "what was seen is named by text")
+        require(message, Message, "an answer is a Message")
         live = self._deciding_live()
         from loopkit.debugger import gate_edits  # noqa: PLC0415  # the same
 
@@ -134,9 +134,9 @@ class Deciding:
             tools: names of the agent's tools that are offered.
             settings: settings of the request (temperature …) to set; one of None is taken out.
         """
-        _require(seen, str, "what was seen is named by text")
+        require(seen, str, "what was seen is named by text")
         for message in messages or ():
-            _require(message, Message, "a history is made of Messages")
+            require(message, Message, "a history is made of Messages")
         changes: dict[str, Any] = {
             "messages": messages,
             "system": system,
@@ -146,7 +146,7 @@ class Deciding:
         }
         for name in ("system", "model"):
             if changes[name] is not None:
-                _require(changes[name], str, f"the {name} is text")
+                require(changes[name], str, f"the {name} is text")
         live = self._deciding_live()
         from loopkit.debugger import gate_edits  # noqa: PLC0415  # the same
 
@@ -159,7 +159,7 @@ class Deciding:
         Args:
             loop: path of the loop that gets it.
         """
-        _require(text, str, "a message is text")
+        require(text, str, "a message is text")
         live = self._deciding_live()
         from loopkit.debugger import gate_edits  # noqa: PLC0415  # the same
 
@@ -179,7 +179,8 @@ class Deciding:
         return node.loop.path
 
 
-def _require(value: object, kind: type, words: str) -> None:
+def require(value: object, kind: type, words: str) -> None:
+    """Refuse an argument that is of another kind than what is said of it."""
     # what another kind would write into the recording, nothing could read again
     if type(value) is not kind:
         raise DecisionNotAccepted(f"{words}, not {type(value).__name__}")

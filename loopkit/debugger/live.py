@@ -15,7 +15,6 @@ from loopkit import events as e
 from loopkit.agent import Agent
 from loopkit.core.depth import check_depth
 from loopkit.core.editing import PERSON
-from loopkit.core.state import AskDecision
 from loopkit.debugger.policy import Policy
 from loopkit.debugger.rows import failure_text
 from loopkit.debugger.run_decisions import RunDecisions
@@ -53,6 +52,7 @@ class LiveRun(RunDecisions):
         redacted: whether secrets are kept out of it.
         overwrite: whether a recording that is there already is replaced.
         follows: id of the run that a new one goes on from, or None.
+        project: the folder whose remembered rules hold, or None.
 
     Attributes:
         stand_in: decides in the place of a person while nobody is there; None waits for one.
@@ -71,9 +71,10 @@ class LiveRun(RunDecisions):
         overwrite: bool = False,
         stand_in: Policy | None = None,
         follows: str | None = None,
+        project: Path | None = None,
     ) -> None:
         self.path = path
-        super().__init__(policy, stand_in)
+        super().__init__(policy, stand_in, project)
         self.result: ToolLoopResult | None = None
         self.error: BaseException | None = None
         self.agent = agent
@@ -114,6 +115,7 @@ class LiveRun(RunDecisions):
         except BaseException as error:  # noqa: BLE001  # the person sees it; a thread must not die with a traceback
             self.error = error
         finally:
+            self._deadlines.close()
             self._run.close()
             self._ended.set()
             self._call_wake()
@@ -158,10 +160,9 @@ class LiveRun(RunDecisions):
     def happened(self, event: e.Event) -> None:
         """Queue an event for `take`."""
         fact = event.fact
-        if isinstance(fact, e.Decided):
-            self._asked.pop(AskDecision(fact.call, fact.version), None)
-            if fact.by != PERSON:
-                self._policy_calls.add(fact.call)
+        self._hear(event)
+        if isinstance(fact, e.Decided) and fact.by != PERSON:
+            self._policy_calls.add(fact.call)
         elif isinstance(fact, (e.ModelReplied, e.ModelInterrupted, e.ModelAttemptFailed)):
             self._partial.pop(event.loop, None)
         self._events.append(event)
@@ -238,8 +239,7 @@ class LiveRun(RunDecisions):
             if self.recording_trouble is not None:
                 self._run.give_up(self.recording_trouble)
                 return
-            for effect, driver in list(self._asked.items()):
-                driver.offer_to_watcher(effect)
+            self.offer_again()
         self.step("continue")
 
     @property
@@ -330,4 +330,5 @@ class LiveRun(RunDecisions):
         if not self.ended:
             self.stop(None, CALLER)
             self._ended.wait(CLOSE_SECONDS)
+        self._deadlines.close()
         self._run.close(await_late_ends=False)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from loopkit.debugger.arguments import read_arguments
 from loopkit.debugger.commanding import command, reported
-from loopkit.debugger.deciding import Deciding
 from loopkit.debugger.display import one_line
 from loopkit.debugger.large import LargeTimeline
 from loopkit.debugger.nodes import Row
+from loopkit.debugger.queueing import Queueing
 from loopkit.debugger.recorded import OpenedRun, open_recording, open_to_look
 from loopkit.debugger.status import Mode, PendingDecision, Status, definition_of, pending_decision, status_of
 from loopkit.debugger.timeline import Timeline, task_text
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _STANDS_NEXT = {"continue": "", "step": "at the next gate", "iteration": "before the next request"}
 
 
-class Session(Deciding):
+class Session(Queueing):
     """A run that is looked at or debugged; made by `open` or `start`, or by `remote.attach`.
 
     Attributes:
@@ -90,6 +90,7 @@ class Session(Deciding):
         *,
         record: str | Path | None = None,
         policy: Policy | None = None,
+        project: str | Path | None = None,
         backend: str = "asyncio",
         durability: Durability = "iteration",
         redacted: bool = True,
@@ -99,18 +100,31 @@ class Session(Deciding):
         Args:
             record: where the run is kept; by default a new file in the recordings folder.
             policy: decides before a person is asked.
+            project: a folder whose `.loopkit` holds a policy, for where none is given, and rules that a person let it
+                remember; None asks no folder.
             backend: `asyncio` or `trio`.
             durability: when the recording reaches the disk; see `loopkit.Recorder`.
             redacted: whether secrets are kept out of the recording, and with it out of what is shown.
 
         Raises:
-            UserError: the recording can't be written, in one line.
+            UserError: the recording can't be written, or the project's policy can't be read; in one line.
         """
         from loopkit.debugger.live import LiveRun  # noqa: PLC0415  # looking at a recording needs no event loop
+        from loopkit.debugger.policy_file import project_policy  # noqa: PLC0415  # the same
         from loopkit.debugger.targets import new_recording_path  # noqa: PLC0415  # the same
 
         path = new_recording_path(agent.name) if record is None else Path(record)
-        live = LiveRun(agent, task, path, policy, backend=backend, durability=durability, redacted=redacted)
+        folder = None if project is None else Path(project)
+        live = LiveRun(
+            agent,
+            task,
+            path,
+            policy if policy is not None or folder is None else project_policy(folder),
+            backend=backend,
+            durability=durability,
+            redacted=redacted,
+            project=folder,
+        )
         return cls(live=live, title=live.title)
 
     # ── what it shows ────────────────────────────────────────────────────────────────────────────────────────────────

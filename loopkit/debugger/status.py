@@ -11,7 +11,7 @@ from loopkit.debugger.display import one_line
 from loopkit.debugger.nodes import CallNode, CallStatus, IterationNode, LoopNode
 from loopkit.debugger.timeline import Timeline
 from loopkit.messages import NO_USAGE, Problem, ToolDefinition, Usage
-from loopkit.outcomes import Cancelled
+from loopkit.outcomes import Cancelled, ToolApproval
 
 Mode: TypeAlias = Literal["recorded", "live"]
 RunState: TypeAlias = Literal["running", "waiting", "paused", "finished", "failed", "stopped", "unfinished"]
@@ -79,6 +79,32 @@ class PendingDecision:
     problems: tuple[Problem, ...]
     since: float
     warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What a person decides on one call of several; `version` is the one that was seen."""
+
+    call: str
+    version: int
+    decision: ToolApproval
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """When a waiting call is decided by its policy.
+
+    Args:
+        at: seconds since the run started.
+        then: `allow`, `deny` (it expires and is not run) or `stop`.
+        rule: name of the rule that asks; empty where none matched.
+    """
+
+    call: str
+    version: int
+    at: float
+    then: str
+    rule: str
 
 
 def agents_path(loop: LoopNode) -> tuple[str, ...]:

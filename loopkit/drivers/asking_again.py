@@ -19,6 +19,7 @@ from loopkit.drivers.parts import LoopParts
 from loopkit.drivers.performing import ask_on_tool_call, ask_stop_when
 from loopkit.drivers.processing import processed
 from loopkit.drivers.result import response_of
+from loopkit.drivers.watcher_decisions import FORBIDDEN_BY
 from loopkit.encoding import encode
 from loopkit.events import Event
 from loopkit.outcomes import Approve, Modify, ToolApproval
@@ -89,9 +90,11 @@ class TodaysAgent:
     def _was_after_callback(self, fact: e.Decided) -> bool:
         """Say whether the callback was asked: a policy and the default decide when it had nothing to say.
 
-        A person may have been faster, so that their decisions say nothing about it.
+        A person may have been faster, and a deny rule comes before it, so that their decisions say nothing about it.
         """
-        return fact.by == "on_tool_call" or (fact.by != "person" and self.parts.config.on_tool_call is not None)
+        if fact.by == "person" or fact.by.startswith(FORBIDDEN_BY):
+            return False
+        return fact.by == "on_tool_call" or self.parts.config.on_tool_call is not None
 
     async def _stop_when(self, state: LoopState) -> e.Fact:
         assert state.response is not None

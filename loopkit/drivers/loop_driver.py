@@ -18,16 +18,16 @@ from loopkit.core.loop import LoopCore
 from loopkit.core.state import AskDecision, CallPhase, Effect, Phase, ReadClock, RunTool
 from loopkit.drivers.cancelling import plain_error
 from loopkit.drivers.effect_tasks import EffectTasks
-from loopkit.drivers.facts import verdict_on
 from loopkit.drivers.orphans import close_orphans, open_below
 from loopkit.drivers.partial import PartialAnswer
 from loopkit.drivers.parts import LoopParts
 from loopkit.drivers.performing import perform
 from loopkit.drivers.run import CallScope, Run, Watcher
 from loopkit.drivers.stopwatch import LoopClock
+from loopkit.drivers.watcher_decisions import decided_by_watcher, forbidden
 from loopkit.errors import DecisionNotAccepted, RecordingError
 from loopkit.messages import Usage
-from loopkit.outcomes import Approve, Modify, ToolApproval
+from loopkit.outcomes import Modify, ToolApproval
 from loopkit.providers.protocol import Delta
 
 
@@ -207,26 +207,18 @@ class LoopDriver:
                 return recorded
             if isinstance(effect, ReadClock):
                 return e.ClockRead(self.clock.elapsed())
-            if isinstance(effect, AskDecision) and self.config.on_tool_call is None:
-                decided = self._decision_of_watcher(effect)
+            if isinstance(effect, AskDecision):
+                asks = self.config.on_tool_call is not None
+                decided = forbidden(self, effect) if asks else self._decision_of_watcher(effect)
                 if decided is not None:
                     return self.run.originals.hidden(decided)
         return None
 
     def _decision_of_watcher(self, effect: AskDecision) -> e.Decided | None:
-        if self.run.watcher is None:
-            return e.Decided(effect.call, effect.version, Approve(), "default")
-        call = self.core.state.call_state(effect.call)
-        assert call is not None
-        call = self.run.originals.call_state(call)
-        decided = self.run.watcher.decide(self, call)
+        decided = decided_by_watcher(self, effect)
         if decided is None:
             self._tasks.leave_open(effect)
-            return None
-        verdict = e.CallVerdict()
-        if isinstance(decided[0], Modify):
-            verdict = verdict_on(self.registry, call.call.name, decided[0].arguments)
-        return e.Decided(effect.call, effect.version, decided[0], decided[1], verdict)
+        return decided
 
     def offer_to_watcher(self, effect: AskDecision) -> None:
         """Let whoever watches decide, after `on_tool_call` had nothing to say."""
@@ -240,6 +232,10 @@ class LoopDriver:
         with self.run.lock:
             if not self.finished:
                 self.settle()
+
+    def do_later(self, do: Callable[[], None]) -> None:
+        """Have something done in the loop's own thread, after the step that goes on; from any thread."""
+        self._tasks.wake(do)
 
     def give_up(self) -> None:
         """Cancel all that this loop does, since its recording broke; from any thread."""

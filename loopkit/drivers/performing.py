@@ -16,6 +16,7 @@ from loopkit.drivers.facts import failure_of, verdict_on
 from loopkit.drivers.processing import process_result
 from loopkit.drivers.result import response_of
 from loopkit.drivers.running_tools import run_tool
+from loopkit.drivers.watcher_decisions import forbidden
 from loopkit.messages import ToolCall
 from loopkit.outcomes import Approve, Continue, Deny, Modify, Respond, Stop, ToolApproval
 
@@ -79,6 +80,10 @@ async def _ask_decision(driver: LoopDriver, effect: AskDecision, *, inline: bool
         return
     verdict = e.CallVerdict()
     if isinstance(approval, Modify):
+        denied = forbidden(driver, effect, approval.arguments)
+        if denied is not None:
+            driver.answer(denied, effect, inline=inline)
+            return
         verdict = verdict_on(driver.registry, call.call.name, approval.arguments)
     driver.answer(e.Decided(effect.call, effect.version, approval, "on_tool_call", verdict), effect, inline=inline)
 

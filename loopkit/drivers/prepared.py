@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from loopkit import events as e
 from loopkit.core.context_tools import PROCESSOR
 from loopkit.core.state import AskDecision, AskStopCondition, CallModel, Effect, ProcessResult, ReadClock, RunTool
+from loopkit.drivers.watcher_decisions import FORBIDDEN_BY
 from loopkit.events import Event
 
 # inputs that no effect asks for: people and callers bring them on their own
@@ -170,4 +171,4 @@ def _by_callback(fact: e.Input | None) -> bool:
     if isinstance(fact, e.ResultProcessed):
         return fact.processor == PROCESSOR
     # a policy decides after the callback, which may have something to say today
-    return isinstance(fact, e.Decided) and fact.by != "person"
+    return isinstance(fact, e.Decided) and fact.by != "person" and not fact.by.startswith(FORBIDDEN_BY)

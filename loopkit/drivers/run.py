@@ -11,7 +11,7 @@ from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast, runtime_checkable
 
 from loopkit import __version__
 from loopkit import events as e
@@ -20,7 +20,7 @@ from loopkit.drivers.log import RunLog
 from loopkit.drivers.originals import Originals
 from loopkit.drivers.progress import CallProgress
 from loopkit.errors import LoopClosed, RecordingError, RecordingUnwritable, TooManyRuns
-from loopkit.outcomes import ToolApproval
+from loopkit.outcomes import Deny, ToolApproval
 from loopkit.providers.protocol import Delta
 from loopkit.recording.header import FORMAT, Header
 from loopkit.recording.redaction.redactor import Redactor
@@ -56,6 +56,15 @@ class Watcher(Listener, Protocol):
 
     def stands_unrecorded(self, error: RecordingUnwritable) -> bool:
         """Say whether the run stands until somebody chooses what to do about a disk that takes no more; else it ends."""
+        ...
+
+
+@runtime_checkable
+class Forbidding(Protocol):
+    """A watcher that denies calls before anybody is asked, and again after their arguments were edited."""
+
+    def forbids(self, driver: LoopDriver, call: CallState) -> tuple[Deny, str] | None:
+        """Return a denial and who it is by, which begins with `policy deny: `, or None."""
         ...
 
 
@@ -167,9 +176,11 @@ class Run:
     originals: Originals = field(default_factory=Originals)
     started_at: float = field(init=False)
     log: RunLog = field(init=False)
+    forbidding: Forbidding | None = field(init=False)
 
     def __post_init__(self) -> None:
         self.log = RunLog(self.recorder, self._stands)
+        self.forbidding = self.watcher if isinstance(self.watcher, Forbidding) else None
         self.started_at = self.clock() - self.carried_seconds
         if self.recorder is not None and self.recorder.redaction is not None and self.originals.redactor is None:
             self.originals = Originals(Redactor(self.recorder.redaction))

@@ -144,7 +144,8 @@ class Decided(Input):
         call: the call's id.
         version: the version of the call that was decided on, from 1.
         decision: what was decided.
-        by: who: `person`, `on_tool_call`, `default`, or `policy: RULE`.
+        by: who: `person`, `on_tool_call`, `default`, `policy: RULE`, or `policy deny: RULE` for a rule that denied before
+            anybody was asked.
         verdict: the schema check of edited arguments.
     """
 
@@ -327,7 +328,7 @@ class RunStopped(Input):
     """The loop was stopped at once: what runs is interrupted, then the loop ends as cancelled.
 
     Args:
-        by: `person`, `caller` or `parent`.
+        by: `person`, `caller`, `parent`, or `policy` where nobody was there to decide.
     """
 
     by: str

@@ -21,6 +21,15 @@ def batch_signature(calls: tuple[ToolCall, ...]) -> str:
     )
 
 
+def same_json(one: Any, other: Any) -> bool:
+    """Say whether two JSON values are equal: 1 is 1.0, `true` is not 1, the order of keys is irrelevant (6.1)."""
+    return _text(one) == _text(other)
+
+
+def _text(value: Any) -> str:
+    return json.dumps(_canonical(value), sort_keys=True, default=str)
+
+
 def digest(text: str) -> str:
     """Return a short text that stands for a long one, so that a window costs the same whatever stands in it."""
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()

@@ -35,7 +35,7 @@ INTERRUPTED = 130
 
 _EPILOG = """\
 exit codes: 0 fine, 1 it ran but the answer is no (diverged, damaged, not complete), 2 can't be used,
-  128 + the signal's number when a signal ended it: 130 Ctrl+C, 143 kill
+  3 a policy would have asked a person and nobody was there, 128 + the signal's number when a signal ended it: 130 Ctrl+C, 143 kill
 environment: LOOPKIT_RECORDINGS (folder of recordings), LOOPKIT_CACHE (folder of what may be deleted),
   LOOPKIT_THEME (light or dark, for `tui`), LOOPKIT_TOKEN (of a port, for `attach` and `run --serve`), NO_COLOR
 """

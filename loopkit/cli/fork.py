@@ -16,12 +16,11 @@ from pathlib import Path
 from loopkit.cli.durability import add_durability
 from loopkit.cli.fork_edits import add_edits, agent_of, edit_of
 from loopkit.cli.output import warn, warn_of
+from loopkit.cli.policy_options import add_policy, ended_by_asking, policy_given
 from loopkit.cli.refused import advise_on, refused_tools
 from loopkit.cli.secret_options import add_redaction, add_secrets, secrets_given
 from loopkit.cli.stopping import stopped_like_ctrl_c
 from loopkit.errors import LoopkitError
-
-LATER_CALLS = ("read-only", "reversible", "all", "none")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,12 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--agent", metavar="AGENT", required=True, help="path.py:name or package.module:name")
     parser.add_argument("-o", "--output", metavar="FILE", help="default: a new file in the recordings folder")
     parser.add_argument("--overwrite", action="store_true", help="replace the output if it is a recording")
-    parser.add_argument(
-        "--later-calls",
-        choices=LATER_CALLS,
-        default=LATER_CALLS[0],
-        help="which calls after the change run: those of tools declared to only read (default), all but those declared irreversible, all, or none",
-    )
+    add_policy(parser, "--later-calls", "which calls after the change")
     add_edits(parser)
     add_durability(parser)
     add_redaction(parser)
@@ -52,8 +46,10 @@ def run(options: argparse.Namespace) -> int:
     from loopkit.debugger.runs import fork_file
     from loopkit.debugger.targets import load_agent, new_recording_path
 
+    approve = policy_given(options, "--later-calls")
     agent = agent_of(options, load_agent(options.agent))
     output = Path(options.output) if options.output else new_recording_path(f"{agent.name}-fork")
+    asked: list[str] = []
     try:
         with stopped_like_ctrl_c(f"stopped; what happened so far is in {output}"), redirect_stdout(sys.stderr):
             path = fork_file(
@@ -62,12 +58,14 @@ def run(options: argparse.Namespace) -> int:
                 edit,
                 agent,
                 output,
-                approve=options.later_calls,
+                approve=approve,
+                if_asked=options.if_asked,
                 overwrite=options.overwrite,
                 durability=options.durability,
                 redacted=not options.no_redaction,
                 secrets=secrets_given(options),
                 tell=warn,
+                asked=asked.append,
             )
     except (LoopkitError, OSError):
         raise
@@ -78,9 +76,9 @@ def run(options: argparse.Namespace) -> int:
         warn_of(error)
         return 1
     print(visible(str(path)))
-    if options.later_calls == LATER_CALLS[0]:
+    if approve == "read-only":
         advise_on(refused_tools(path), "--later-calls")
-    return 0
+    return ended_by_asking(asked, options)
 
 
 def _place(text: str) -> int | str:

@@ -6,35 +6,41 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from loopkit.cli.output import USAGE_ERROR, print_json, warn_of
+from loopkit.cli.policy_options import ended_by_asking
 from loopkit.cli.refused import advise_on, refused_tools
 from loopkit.errors import ProviderError, UserError
 
 if TYPE_CHECKING:
+    from loopkit.debugger.policy_file import RulePolicy
     from loopkit.debugger.runs import HeadlessOutcome
+    from loopkit.debugger.unattended import Approval
 
 
-def report_outcome(outcome: HeadlessOutcome, options: argparse.Namespace, approving: str, after: int = 0) -> int:
+def report_outcome(
+    outcome: HeadlessOutcome, options: argparse.Namespace, approve: Approval | RulePolicy, after: int = 0
+) -> int:
     """Print how a run ended, say what would have run otherwise, and return the exit code.
 
     Args:
-        options: the command's own, with `json`, `approve` and `debug`.
-        approving: the option that lets every tool run.
+        options: the command's own, with `json`, `if_asked` and `debug`.
+        approve: what decided on its calls.
         after: number of the last event that was there before.
     """
     refused = refused_tools(outcome.path, after)
-    data = {**_data(outcome), "refused": refused}
+    data = {**_data(outcome), "refused": refused, "asked": list(outcome.asked)}
     if options.json:
         print_json(data)
     else:
         _print(data)
-    if options.approve == "read-only":
-        advise_on(refused, approving)
+    if approve == "read-only":
+        advise_on(refused, "--approve")
+    asking = ended_by_asking(outcome.asked, options)
     if outcome.error is not None:
         if options.debug:
             raise outcome.error
         warn_of(outcome.error)
         return USAGE_ERROR if isinstance(outcome.error, (ProviderError, UserError)) else 1
-    return 0 if data["outcome"] == "complete" else 1
+    return asking or (0 if data["outcome"] == "complete" else 1)
 
 
 def _data(outcome: HeadlessOutcome) -> dict[str, Any]:

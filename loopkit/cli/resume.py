@@ -14,22 +14,16 @@ from contextlib import redirect_stdout
 from loopkit.cli.durability import add_durability
 from loopkit.cli.outcome import report_outcome
 from loopkit.cli.output import warn
+from loopkit.cli.policy_options import add_policy, policy_given
 from loopkit.cli.secret_options import add_secrets, secrets_given
 from loopkit.cli.stopping import stopped_like_ctrl_c
-
-APPROVE = ("read-only", "reversible", "all", "none")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.add_argument("file", metavar="FILE", help="an unfinished recording")
     parser.add_argument("--agent", metavar="AGENT", required=True, help="path.py:name or package.module:name")
-    parser.add_argument(
-        "--approve",
-        choices=APPROVE,
-        default=APPROVE[0],
-        help="which tool calls run from here on: those of tools declared to only read (default), all but those declared irreversible, all, or none",
-    )
+    add_policy(parser, "--approve", "which tool calls from here on")
     parser.add_argument(
         "--run-again",
         metavar="CALL",
@@ -48,16 +42,18 @@ def run(options: argparse.Namespace) -> int:
     from loopkit.debugger.runs import resume_file
     from loopkit.debugger.targets import load_agent
 
+    approve = policy_given(options, "--approve")
     agent = load_agent(options.agent)
     before = open_recording(options.file).events
     with stopped_like_ctrl_c(f"stopped; what happened so far is in {options.file}"), redirect_stdout(sys.stderr):
         outcome = resume_file(
             options.file,
             agent,
-            approve=options.approve,
+            approve=approve,
+            if_asked=options.if_asked,
             run_again="all" if "all" in options.run_again else options.run_again,
             durability=options.durability,
             secrets=secrets_given(options),
             tell=warn,
         )
-    return report_outcome(outcome, options, "--approve", after=len(before))
+    return report_outcome(outcome, options, approve, after=len(before))

@@ -1,8 +1,8 @@
 """Run an agent without a screen and record it.
 
 Prints the final answer, how the run ended and where its recording is. Exit code: 0 the agent completed, 1 it ended
-another way (an error, a limit, a stop), 2 it can't be run, or its model can't be reached; 128 + the signal's number
-when a signal ended it (130 Ctrl+C, 143 `kill`), its recording closed.
+another way (an error, a limit, a stop), 2 it can't be run, or its model can't be reached, 3 its policy would have
+asked a person; 128 + the signal's number when a signal ended it (130 Ctrl+C, 143 `kill`), its recording closed.
 
 With --serve, `loopkit attach` debugs it from another terminal, container or machine (docs/attach.md).
 """
@@ -13,19 +13,18 @@ import argparse
 import sys
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from loopkit.cli.durability import add_durability
 from loopkit.cli.outcome import report_outcome
 from loopkit.cli.output import warn
+from loopkit.cli.policy_options import add_policy, policy_given
 from loopkit.cli.secret_options import add_redaction
 from loopkit.cli.serving_options import add_serving, place_to_serve, tell_where
 from loopkit.cli.stopping import stopped_like_ctrl_c
 
 if TYPE_CHECKING:
     from loopkit.debugger.served_run import Alone
-
-APPROVE = ("read-only", "reversible", "all", "none")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,13 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--task", metavar="TEXT", required=True, help="what the agent is asked to do")
     parser.add_argument("--record", metavar="FILE", help="default: a new file in the recordings folder")
     parser.add_argument("--overwrite", action="store_true", help="replace FILE if it is a recording")
-    parser.add_argument(
-        "--approve",
-        choices=APPROVE,
-        default=APPROVE[0],
-        help="which tool calls run: those of tools declared to only read (default), all but those declared irreversible, all, or none; "
-        "the others are refused, and the model is told so",
-    )
+    add_policy(parser, "--approve", "which tool calls")
     add_serving(parser)
     add_durability(parser)
     add_redaction(parser)
@@ -51,12 +44,13 @@ def run(options: argparse.Namespace) -> int:
     """Run the agent to its end."""
     from loopkit.debugger.targets import load_agent, new_recording_path
 
+    approve = policy_given(options, "--approve")
     place = place_to_serve(options)
     agent = load_agent(options.agent)
     path = Path(options.record) if options.record else new_recording_path(agent.name)
-    given = {
+    given: dict[str, Any] = {
         "record": path,
-        "approve": options.approve,
+        "approve": approve,
         "overwrite": options.overwrite,
         "durability": options.durability,
         "redacted": not options.no_redaction,
@@ -67,11 +61,11 @@ def run(options: argparse.Namespace) -> int:
         if place is None:
             from loopkit.debugger.runs import run_headless
 
-            outcome = run_headless(agent, options.task, **given)
+            outcome = run_headless(agent, options.task, if_asked=options.if_asked, **given)
         else:
             from loopkit.debugger.served_run import run_served
 
             alone: Alone = options.unattended or "policy"
             network = options.serve_network
             outcome = run_served(agent, options.task, place, alone=alone, network=network, opened=tell_where, **given)
-    return report_outcome(outcome, options, "--approve")
+    return report_outcome(outcome, options, approve)

@@ -56,6 +56,13 @@ class ReadOnly:
         )
 
 
+class NobodyToAsk:
+    """Runs no call that rules would ask a person about."""
+
+    def decide(self, call: ToolCall, tool: ToolDefinition | None) -> tuple[ToolApproval, str] | None:
+        return Deny(f"Not run: nobody is here to decide on {call.name}."), "policy: nobody to ask"
+
+
 HEADLESS_POLICIES: dict[str, type[ApproveAll | ApproveReversible | DenyAll | ReadOnly]] = {
     "all": ApproveAll,
     "reversible": ApproveReversible,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -135,13 +135,13 @@ def write_remembered(rules: Sequence[Rule], folder: Path) -> Path:
         UserError: they can't be written.
     """
     path = folder / REMEMBERED_RULES
-    text = _REMEMBERED_HEAD + "".join(_rule_text(rule) for rule in rules)
     beside = path.with_suffix(f".{os.getpid()}")
     try:
+        text = _REMEMBERED_HEAD + "".join(_rule_text(rule) for rule in rules)
         path.parent.mkdir(parents=True, exist_ok=True)
         beside.write_text(text, encoding="utf-8")
         beside.replace(path)
-    except (OSError, UnicodeEncodeError) as error:
+    except (OSError, ValueError) as error:
         raise UserError(f"{path}: what is to be remembered can't be written ({error})") from None
     return path
 
@@ -152,7 +152,20 @@ def _rule_text(rule: Rule) -> str:
 
 
 def _toml(value: object) -> str:
-    if not isinstance(value, str):
-        return str(value)
-    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return repr(value)
+        case str():
+            return _quoted(value)
+        case Mapping():
+            return "{" + ", ".join(f"{_quoted(str(key))} = {_toml(item)}" for key, item in value.items()) + "}"
+        case list() | tuple():
+            return "[" + ", ".join(map(_toml, value)) + "]"
+    raise ValueError(f"TOML has no {value!r}")
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return '"' + "".join(char if char.isprintable() else f"\\U{ord(char):08X}" for char in escaped) + '"'

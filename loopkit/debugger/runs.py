@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import anyio
 
 from loopkit.agent import Agent
-from loopkit.core.state import CallState
-from loopkit.debugger.policy import HEADLESS_POLICIES, Policy
+from loopkit.debugger.policy_file import RulePolicy
 from loopkit.debugger.recorded import states_after
-from loopkit.debugger.rows import attempt_text
+from loopkit.debugger.unattended import Approval, IfAsked, Unattended
 from loopkit.drivers.fork import fork
-from loopkit.drivers.loop_driver import LoopDriver
 from loopkit.drivers.replay import Source, replay
 from loopkit.drivers.replay_report import Match, ReplayReport
 from loopkit.drivers.result import ToolLoopResult
 from loopkit.drivers.resume import RunAgain, resume
-from loopkit.errors import RecordingError, RecordingUnwritable, UserError
-from loopkit.events import ROOT, Event, ModelAttemptFailed
-from loopkit.outcomes import ForkEdit, ToolApproval
-from loopkit.providers.protocol import Delta
+from loopkit.errors import RecordingError, UserError
+from loopkit.events import ROOT
+from loopkit.outcomes import ForkEdit
 from loopkit.recording.check import Finding, check_recording, notes_on
 from loopkit.recording.reader import read_recording, require_sound
 from loopkit.recording.redaction.inspection import SecretsReport, inspect_secrets
@@ -32,7 +28,6 @@ from loopkit.recording.redaction.settings import DEFAULT_REDACTION
 from loopkit.recording.syncing import Durability
 from loopkit.recording.writer import Recorder
 
-Approval = Literal["all", "reversible", "none", "read-only"]
 FileSecrets: TypeAlias = SecretsReport
 
 
@@ -44,42 +39,13 @@ class HeadlessOutcome:
         result: what it gave, or None when it failed.
         error: what it failed with, or None.
         path: where it is recorded, or None.
+        asked: calls that a person would have been asked about, a line each; not safe to show as it is.
     """
 
     result: ToolLoopResult | None
     error: Exception | None
     path: Path | None
-
-
-class Unattended:
-    """Stands at no gate and decides by policy; implements `drivers.run.Watcher`.
-
-    Args:
-        tell: told in one line why it takes longer: a request failed and is sent again.
-    """
-
-    def __init__(self, policy: Policy, tell: Callable[[str], None] = lambda _: None) -> None:
-        self._policy = policy
-        self._tell = tell
-
-    def stops_at(self, loop: str, gate: str) -> str | None:
-        return None
-
-    def decide(self, driver: LoopDriver, call: CallState) -> tuple[ToolApproval, str] | None:
-        return self._policy.decide(call.call, driver.core.state.tools.get(call.call.name))
-
-    def stands_unrecorded(self, error: RecordingUnwritable) -> bool:
-        return False
-
-    def happened(self, event: Event) -> None:
-        """Say that a request is sent again."""
-        if isinstance(event.fact, ModelAttemptFailed) and event.fact.retry:
-            # whoever hears may have gone, and a run outlives that
-            with suppress(OSError, ValueError):
-                self._tell(attempt_text(event.fact))
-
-    def streamed(self, loop: str, iteration: int, delta: Delta) -> None:
-        """Nobody looks."""
+    asked: tuple[str, ...] = ()
 
 
 def run_headless(
@@ -87,7 +53,8 @@ def run_headless(
     task: str,
     *,
     record: str | Path | None,
-    approve: Approval = "read-only",
+    approve: Approval | RulePolicy = "read-only",
+    if_asked: IfAsked = "stop",
     overwrite: bool = False,
     durability: Durability = "iteration",
     redacted: bool = True,
@@ -98,7 +65,9 @@ def run_headless(
 
     Args:
         record: where the run is kept, or None.
-        approve: which calls run: those of tools declared to only read, all but the irreversible ones, all, or none.
+        approve: which calls run: those of tools declared to only read, all but the irreversible ones, all, or none; or a
+            policy of rules.
+        if_asked: what becomes of a run when a policy would ask a person: it stops, or the call is denied and it goes on.
         overwrite: whether a recording that is there already is replaced.
         durability: when the recording reaches the disk; see `loopkit.Recorder`.
         redacted: whether secrets are kept out of the recording.
@@ -110,15 +79,15 @@ def run_headless(
     recorder = None
     if record is not None:
         recorder = _recorder(record, overwrite=overwrite, durability=durability, redacted=redacted)
-    watcher = Unattended(HEADLESS_POLICIES[approve](), tell)
+    watcher = Unattended(approve, tell, if_asked)
     path = None if record is None else Path(record)
     match _end_of(lambda: agent.run(task, recorder=recorder, watcher=watcher), backend):
         case UserError() as error:
             raise error
         case Exception() as error:
-            return HeadlessOutcome(None, error, path)
+            return HeadlessOutcome(None, error, path, tuple(watcher.asked))
         case result:
-            return HeadlessOutcome(result, None, path)
+            return HeadlessOutcome(result, None, path, tuple(watcher.asked))
 
 
 def _recorder(path: str | Path, *, overwrite: bool, durability: Durability, redacted: bool) -> Recorder:
@@ -168,22 +137,25 @@ def fork_file(
     agent: Agent,
     out: str | Path,
     *,
-    approve: Approval = "read-only",
+    approve: Approval | RulePolicy = "read-only",
+    if_asked: IfAsked = "stop",
     overwrite: bool = False,
     durability: Durability = "iteration",
     redacted: bool = True,
     secrets: Mapping[str, str] | None = None,
     tell: Callable[[str], None] = lambda _: None,
+    asked: Callable[[str], None] = lambda _: None,
 ) -> Path:
     """Go on from inside a recording, without a screen, and return the new recording; see `loopkit.fork`.
 
     Args:
-        approve: which of the calls after the fork run.
+        approve, if_asked: which of the calls after the fork run; as in `run_headless`.
         overwrite: whether a recording that is there already is replaced; the parent never is.
         durability: when the recording reaches the disk; see `loopkit.Recorder`.
         redacted: as in `run_headless`; what goes on from a redacted recording always is.
         secrets: what placeholders of the parent stand for.
         tell: as in `run_headless`.
+        asked: told of each call that a person would have been asked about; the line is not safe to show as it is.
 
     Raises:
         UserError: the recording can't be forked there, in one line.
@@ -194,11 +166,13 @@ def fork_file(
         raise RecordingError(f"{out}: is what is forked, and a fork never replaces it; name another file")
     if ROOT not in states_after(parent.path, parent.events, len(parent.events)):
         raise RecordingError(f"{parent.path}: does not hold the start of its root loop, so nothing can go on from it")
-    watcher = Unattended(HEADLESS_POLICIES[approve](), tell)
+    watcher = Unattended(approve, tell, if_asked)
     recorder = _recorder(out, overwrite=overwrite, durability=durability, redacted=redacted)
     end = _end_of(
         lambda: fork(parent, at=at, edit=edit, agent=agent, recorder=recorder, watcher=watcher, secrets=secrets)
     )
+    for line in watcher.asked:
+        asked(line)
     if isinstance(end, Exception):
         raise end
     return Path(out)
@@ -208,7 +182,8 @@ def resume_file(
     path: str | Path,
     agent: Agent,
     *,
-    approve: Approval = "read-only",
+    approve: Approval | RulePolicy = "read-only",
+    if_asked: IfAsked = "stop",
     run_again: RunAgain = (),
     durability: Durability = "iteration",
     secrets: Mapping[str, str] | None = None,
@@ -218,7 +193,7 @@ def resume_file(
     """Go on with an unfinished recording, without a screen; see `loopkit.resume`.
 
     Args:
-        approve: which of the calls from here on run.
+        approve, if_asked: which of the calls from here on run; as in `run_headless`.
         run_again: ids of calls that had started and may run once more, or `all`.
         durability: when the recording reaches the disk; see `loopkit.Recorder`.
         secrets: what its placeholders stand for.
@@ -227,7 +202,7 @@ def resume_file(
     Raises:
         UserError: the recording can't be gone on with, in one line.
     """
-    watcher = Unattended(HEADLESS_POLICIES[approve](), tell)
+    watcher = Unattended(approve, tell, if_asked)
     match _end_of(
         lambda: resume(path, agent=agent, run_again=run_again, secrets=secrets, durability=durability, watcher=watcher),
         backend,
@@ -235,9 +210,9 @@ def resume_file(
         case UserError() as error:
             raise error
         case Exception() as error:
-            return HeadlessOutcome(None, error, Path(path))
+            return HeadlessOutcome(None, error, Path(path), tuple(watcher.asked))
         case result:
-            return HeadlessOutcome(result, None, Path(path))
+            return HeadlessOutcome(result, None, Path(path), tuple(watcher.asked))
 
 
 def secrets_of_file(path: str | Path) -> FileSecrets:

@@ -11,11 +11,13 @@ from loopkit.agent import Agent
 from loopkit.debugger.doors import Door
 from loopkit.debugger.live import LiveRun
 from loopkit.debugger.places import Place
-from loopkit.debugger.policy import HEADLESS_POLICIES
+from loopkit.debugger.policy import HEADLESS_POLICIES, NobodyToAsk, Policy
+from loopkit.debugger.policy_file import RulePolicy
 from loopkit.debugger.rows import attempt_text
-from loopkit.debugger.runs import Approval, HeadlessOutcome
+from loopkit.debugger.runs import HeadlessOutcome
 from loopkit.debugger.serving import RETURN_SECONDS, SessionServer
 from loopkit.debugger.session import Session
+from loopkit.debugger.unattended import Approval
 from loopkit.errors import UserError
 from loopkit.events import Event, ModelAttemptFailed
 from loopkit.recording.syncing import Durability
@@ -29,7 +31,7 @@ def run_served(
     place: Place,
     *,
     record: str | Path,
-    approve: Approval = "read-only",
+    approve: Approval | RulePolicy = "read-only",
     alone: Alone = "policy",
     overwrite: bool = False,
     durability: Durability = "iteration",
@@ -43,7 +45,8 @@ def run_served(
     """Run an agent to its end, served at a place.
 
     Args:
-        approve: which calls run while nobody is attached who decides; see `run_headless`.
+        approve: which calls run while nobody is attached who decides; see `run_headless`. The rules of a policy hold also
+            while somebody is: then they are asked about what is left, and while nobody is that is denied.
         alone: `policy` goes on by `approve` while nobody decides, `wait` waits for somebody.
         network: whether a port may be open to other machines.
         return_seconds: how long a viewer whose connection broke is waited for before the policy stands in.
@@ -53,7 +56,11 @@ def run_served(
     Raises:
         UserError: the recording can't be written, or the place can't be opened.
     """
-    stand_in = HEADLESS_POLICIES[approve]() if alone == "policy" else None
+    # rules hold also while somebody is attached; what they would ask about is what somebody is there for
+    rules = approve if isinstance(approve, RulePolicy) else None
+    stand_in: Policy | None = None
+    if alone == "policy":
+        stand_in = NobodyToAsk() if isinstance(approve, RulePolicy) else HEADLESS_POLICIES[approve]()
 
     def heard(event: Event) -> None:
         if isinstance(event.fact, ModelAttemptFailed) and event.fact.retry:
@@ -66,7 +73,7 @@ def run_served(
             agent,
             task,
             Path(record),
-            None,
+            rules,
             backend=backend,
             durability=durability,
             redacted=redacted,

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from loopkit.agent import Agent
 from loopkit.debugger.policy import HEADLESS_POLICIES, Policy
-from loopkit.debugger.runs import Unattended
+from loopkit.debugger.unattended import Unattended
 from loopkit.drivers.replay import current_backend, run_apart
 from loopkit.drivers.result import ToolLoopResult
 from loopkit.errors import UserError

@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal, TypeAlias
 
 import anyio
 
@@ -15,9 +14,11 @@ from loopkit import events as e
 from loopkit.agent import Agent
 from loopkit.core.depth import check_depth
 from loopkit.core.editing import PERSON
+from loopkit.debugger.breakpoints import Breakpoints, BreakpointWatch
 from loopkit.debugger.policy import Policy
 from loopkit.debugger.rows import failure_text
 from loopkit.debugger.run_decisions import RunDecisions
+from loopkit.debugger.stops import Goal, Reach, stop_at
 from loopkit.debugger.taken_up import GoesOn, TakenUp
 from loopkit.debugger.timeline import task_text
 from loopkit.drivers.loop_driver import LoopDriver
@@ -33,7 +34,7 @@ from loopkit.recording.redaction.settings import DEFAULT_REDACTION
 from loopkit.recording.syncing import Durability
 from loopkit.recording.writer import Recorder
 
-Stepping: TypeAlias = Literal["continue", "step", "iteration"]
+_HOLD = Goal("stop")
 CALLER = "caller"
 CLOSE_SECONDS = 3.0
 
@@ -53,6 +54,7 @@ class LiveRun(RunDecisions):
         overwrite: whether a recording that is there already is replaced.
         follows: id of the run that a new one goes on from, or None.
         project: the folder whose remembered rules hold, or None.
+        breakpoints: what the run stops at; by default none.
 
     Attributes:
         stand_in: decides in the place of a person while nobody is there; None waits for one.
@@ -72,6 +74,7 @@ class LiveRun(RunDecisions):
         stand_in: Policy | None = None,
         follows: str | None = None,
         project: Path | None = None,
+        breakpoints: Breakpoints | None = None,
     ) -> None:
         self.path = path
         super().__init__(policy, stand_in, project)
@@ -79,7 +82,10 @@ class LiveRun(RunDecisions):
         self.error: BaseException | None = None
         self.agent = agent
         self.task: str | Sequence[Message] = () if callable(begins) else begins
-        self._stepping: Stepping = "continue"
+        self.breakpoints = Breakpoints() if breakpoints is None else breakpoints
+        self._watch = BreakpointWatch(self.breakpoints)
+        self._goal = Goal("continue")
+        self._stood = e.ROOT
         self._events: deque[e.Event] = deque()
         self._partial: dict[str, list[str]] = {}
         self._wake: Callable[[], None] | None = None
@@ -142,15 +148,17 @@ class LiveRun(RunDecisions):
     # ── Watcher: called under the run's lock ─────────────────────────────────────────────────────────────────────────
 
     def stops_at(self, loop: str, gate: str) -> str | None:
-        """Stand at a gate while stepping; before a call only if nobody was asked about it."""
+        """Stand at a gate that a breakpoint or a step reaches; then whatever else comes to one stands too."""
+        about = gate.rpartition(".")[0]
+        met = self._watch.at_gate(loop, about)
         if self.stand_in is not None:
             return None
-        place, _, kind = gate.rpartition(".")
-        if self._stepping == "step" and (kind != "call" or place in self._policy_calls):
-            return PERSON
-        if self._stepping == "iteration" and kind == "request":
-            return PERSON
-        return None
+        stop = stop_at(self._run.seq, loop, gate, asked_person=about not in self._policy_calls)
+        if met is None and not (stop.steps and self._goal.reached(loop, stop.kind)):
+            return None
+        self._goal = _HOLD
+        self._stood = loop
+        return PERSON if met is None else f"breakpoint {met}"
 
     def stands_unrecorded(self, error: RecordingUnwritable) -> bool:
         """Stand until a person chooses; where nobody is there, the run ends."""
@@ -165,6 +173,7 @@ class LiveRun(RunDecisions):
             self._policy_calls.add(fact.call)
         elif isinstance(fact, (e.ModelReplied, e.ModelInterrupted, e.ModelAttemptFailed)):
             self._partial.pop(event.loop, None)
+        self._watch.take(event)
         self._events.append(event)
         if not self._began and self._root is not None:
             self._began = True
@@ -194,9 +203,9 @@ class LiveRun(RunDecisions):
         return self._ended.is_set()
 
     @property
-    def stepping(self) -> Stepping:
+    def goal(self) -> Goal:
         """How far the run goes on before it stands."""
-        return self._stepping
+        return self._goal
 
     @property
     def has_news(self) -> bool:
@@ -273,14 +282,21 @@ class LiveRun(RunDecisions):
         """The run's id, as its recording says it."""
         return self._run.header.run
 
-    def step(self, stepping: Stepping) -> None:
-        """Go on from every gate that a loop stands at, up to where `stepping` says."""
-        self._stepping = stepping
+    def step(self, reach: Reach) -> None:
+        """Go on from every gate that a loop stands at, up to where the loop that stood last reaches a stop."""
         with self._run.lock, suppress(RecordingError):
+            self._goal = Goal(reach, self._loop_that_stands())
             for driver in list(self._run.drivers):
                 gate = driver.core.state.paused
                 if gate is not None:
                     driver.post(e.Resumed(gate, PERSON))
+
+    def _loop_that_stands(self) -> str:
+        standing = [driver.path for driver in list(self._run.drivers) if driver.core.state.paused is not None]
+        waiting = [driver.path for driver in self._asked.values()]
+        if self._stood in (*standing, *waiting):
+            return self._stood
+        return (*standing, *waiting, e.ROOT)[0]
 
     def retry_recording(self) -> bool:
         """Write what was held back, and go on if that works; say whether it did."""
@@ -293,7 +309,7 @@ class LiveRun(RunDecisions):
 
     def pause(self) -> None:
         """Stand at the next gate; a running answer comes to its end first."""
-        self._stepping = "step"
+        self._goal = _HOLD
 
     def stop(self, reason: str | None, by: str = PERSON) -> None:
         """End the run at once, or as soon as it has begun.

@@ -51,13 +51,13 @@ class EventMoment:
     Args:
         call: the call that it belongs to, or None.
         duration: seconds that the thing took that ends here, or None.
-        words: texts that came with it.
+        told: the call whose arguments this event tells of first, or None.
     """
 
     event: e.Event
     call: KnownCall | None
     duration: float | None
-    words: tuple[str, ...]
+    told: KnownCall | None
     _loop: _KnownLoop
     _moments: Moments
 
@@ -67,6 +67,11 @@ class EventMoment:
             return MISSING if self.call is None else _at(self.call.arguments, field.path)
         found = _VALUES[field.name](self)
         return MISSING if found is None else found
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Texts that came with the event."""
+        return spoken_words(self.event.fact, self.told)
 
     @property
     def own_usage(self) -> Usage | None:
@@ -119,8 +124,8 @@ class Moments:
         key = getattr(fact, "call", None)
         call = loop.calls.get(key) if isinstance(key, str) else None
         since = self._note(event, loop, call)
-        words = spoken_words(fact, self._told(fact, call))
-        return EventMoment(event, call, None if since is None else event.t - since, words, loop, self)
+        told = self._told(fact, call)
+        return EventMoment(event, call, None if since is None else event.t - since, told, loop, self)
 
     def _told(self, fact: e.Fact, call: KnownCall | None) -> KnownCall | None:
         """Return the call whose arguments this event tells of first."""

@@ -138,7 +138,7 @@ class Pattern:
         return following
 
     def _forget(self, standing: _Ways) -> None:
-        for ways in self._kept.values():
+        for ways in list(self._kept.values()):
             ways.clear()
         standing.clear()
         self._kept.clear()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loopkit.debugger.arguments import read_arguments
+from loopkit.debugger.breakpoints import Breakpoints
 from loopkit.debugger.commanding import command, reported
 from loopkit.debugger.display import one_line
 from loopkit.debugger.large import LargeTimeline
@@ -16,6 +17,7 @@ from loopkit.debugger.nodes import Row
 from loopkit.debugger.queueing import Queueing
 from loopkit.debugger.recorded import OpenedRun, open_recording, open_to_look
 from loopkit.debugger.status import Mode, PendingDecision, Status, definition_of, pending_decision, status_of
+from loopkit.debugger.stepping import Stepping
 from loopkit.debugger.timeline import Timeline, task_text
 from loopkit.debugger.under_way import RemoteRunUnderWay, RunUnderWay
 from loopkit.errors import UserError
@@ -29,10 +31,9 @@ if TYPE_CHECKING:
     from loopkit.debugger.live import LiveRun
     from loopkit.debugger.policy import Policy
 
-_STANDS_NEXT = {"continue": "", "step": "at the next gate", "iteration": "before the next request"}
 
 
-class Session(Queueing):
+class Session(Queueing, Stepping):
     """A run that is looked at or debugged; made by `open` or `start`, or by `remote.attach`.
 
     Attributes:
@@ -51,8 +52,12 @@ class Session(Queueing):
         live: LiveRun | None = None,
         remote: RemoteRunUnderWay | None = None,
         title: str = "",
+        breakpoints: Breakpoints | None = None,
     ) -> None:
         self._live = live
+        self._own_breakpoints = (
+            (Breakpoints() if live is None else live.breakpoints) if breakpoints is None else breakpoints
+        )
         self._remote = remote
         self.agent: Agent | None = None if live is None else live.agent
         self._run: RunUnderWay | None = live or remote
@@ -67,12 +72,13 @@ class Session(Queueing):
         self._checks: dict[str, SchemaCheck] = {}
 
     @classmethod
-    def open(cls, path: str | Path, *, whole: bool = False) -> Session:
+    def open(cls, path: str | Path, *, whole: bool = False, breakpoints: Breakpoints | None = None) -> Session:
         """Open a recording, ours or a foreign one.
 
         Args:
             whole: load also what is large or still written; otherwise such a recording is read in windows, and on by
                 `read_on`.
+            breakpoints: what `resume` and `reverse_continue` stop at; by default none.
 
         Raises:
             UserError: it can't be read, in one line.
@@ -80,7 +86,7 @@ class Session(Queueing):
         recorded = open_recording(path) if whole else open_to_look(path)
         root = recorded.timeline.root
         title = recorded.title or (task_text(root.started.messages) if root else "") or recorded.path.name
-        return cls(recorded=recorded, title=title)
+        return cls(recorded=recorded, title=title, breakpoints=breakpoints)
 
     @classmethod
     def start(
@@ -94,6 +100,7 @@ class Session(Queueing):
         backend: str = "asyncio",
         durability: Durability = "iteration",
         redacted: bool = True,
+        breakpoints: Breakpoints | None = None,
     ) -> Session:
         """Start an agent in its own thread and return at once; it stops before every tool call.
 
@@ -105,6 +112,7 @@ class Session(Queueing):
             backend: `asyncio` or `trio`.
             durability: when the recording reaches the disk; see `loopkit.Recorder`.
             redacted: whether secrets are kept out of the recording, and with it out of what is shown.
+            breakpoints: what the run stops at; by default none.
 
         Raises:
             UserError: the recording can't be written, or the project's policy can't be read; in one line.
@@ -124,6 +132,7 @@ class Session(Queueing):
             durability=durability,
             redacted=redacted,
             project=folder,
+            breakpoints=breakpoints,
         )
         return cls(live=live, title=live.title)
 
@@ -149,11 +158,11 @@ class Session(Queueing):
     def stands_next(self) -> str:
         """Where a run that is on its way will stand without being asked, in words; empty when nowhere.
 
-        What `pause`, `step` and `next_iteration` ask for takes effect at a gate, which may be some time away.
+        What `pause`, `step` and their like ask for takes effect at a gate, which may be some time away.
         """
         if self._live is None or self._live.ended:
             return ""
-        return _STANDS_NEXT[self._live.stepping]
+        return self._live.goal.words
 
     @property
     @reported
@@ -317,31 +326,7 @@ class Session(Queueing):
             self._live.go_on_unrecorded()
             self.notices.append(f"what followed is not recorded: {trouble}")
 
-    # ── commands; they do nothing on a recording ─────────────────────────────────────────────────────────────────────
-
-    @command
-    def pause(self) -> None:
-        """Stand at the next gate; a running answer or tool comes to its end first."""
-        if self._live is not None:
-            self._live.pause()
-
-    @command
-    def step(self) -> None:
-        """Go on to the next gate: before a request, after a response, before a call, after a result."""
-        if self._live is not None:
-            self._live.step("step")
-
-    @command
-    def next_iteration(self) -> None:
-        """Go on to the next request."""
-        if self._live is not None:
-            self._live.step("iteration")
-
-    @command
-    def resume(self) -> None:
-        """Go on without stopping at gates; decisions are still asked for."""
-        if self._live is not None:
-            self._live.step("continue")
+    # ── its end ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
     @command
     def stop(self, reason: str | None = None) -> None:

@@ -24,9 +24,9 @@ class Breakpoint:
         number: its name in commands, from 1; never given twice.
         condition: as it may be typed.
         enabled: whether it stops anything.
-        one_shot: whether it is disabled once it stopped something.
+        one_shot: whether it stops only the first time that it isn't ignored.
         ignore: how often it is met without stopping anything.
-        hits: how often it was met so far.
+        hits: how often it was met so far, since it was enabled.
     """
 
     number: int
@@ -83,14 +83,14 @@ class Breakpoints:
             self._change(tuple(one for one in self.all if one is not gone))
 
     def enable(self, number: int, *, enabled: bool = True) -> None:
-        """Let one stop runs, or no more.
+        """Let one stop runs, or no more; it counts from 0 again.
 
         Raises:
             CommandRefused: there is none with this number.
         """
         with self._lock:
             found = self.find(number)
-            self._change(self._with(replace(found, enabled=enabled)))
+            self._change(self._with(replace(found, enabled=enabled, hits=0)))
 
     def find(self, number: int) -> Breakpoint:
         """Return the one with a number.
@@ -110,9 +110,8 @@ class Breakpoints:
             one = next((one for one in self.all if one.number == number), None)
             if one is None or not one.enabled:
                 return False
-            stops = one.hits >= one.ignore
-            self.all = self._with(replace(one, hits=one.hits + 1, enabled=not (stops and one.one_shot)))
-            return stops
+            self.all = self._with(replace(one, hits=one.hits + 1))
+            return one.hits == one.ignore if one.one_shot else one.hits >= one.ignore
 
     def _with(self, changed: Breakpoint) -> tuple[Breakpoint, ...]:
         return tuple(changed if one.number == changed.number else one for one in self.all)

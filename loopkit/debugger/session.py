@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from loopkit.debugger.policy import Policy
 
 
-
 class Session(Queueing, Stepping):
     """A run that is looked at or debugged; made by `open` or `start`, or by `remote.attach`.
 

@@ -295,7 +295,11 @@ class HistoryEdited(Input):
 
 @dataclass(frozen=True, slots=True)
 class Paused(Input):
-    """The loop stands at a gate until it is resumed."""
+    """The loop stands at a gate until it is resumed.
+
+    Args:
+        by: `person`, who paused or stepped, or `breakpoint NUMBER`.
+    """
 
     gate: str
     by: str

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import cast
 
 import anyio
 
@@ -18,7 +19,7 @@ from loopkit.debugger.breakpoints import Breakpoints, BreakpointWatch
 from loopkit.debugger.policy import Policy
 from loopkit.debugger.rows import failure_text
 from loopkit.debugger.run_decisions import RunDecisions
-from loopkit.debugger.stops import Goal, Reach, stop_at
+from loopkit.debugger.stops import Goal, Reach, StopKind, steps_at
 from loopkit.debugger.taken_up import GoesOn, TakenUp
 from loopkit.debugger.timeline import task_text
 from loopkit.drivers.loop_driver import LoopDriver
@@ -149,12 +150,13 @@ class LiveRun(RunDecisions):
 
     def stops_at(self, loop: str, gate: str) -> str | None:
         """Stand at a gate that a breakpoint or a step reaches; then whatever else comes to one stands too."""
-        about = gate.rpartition(".")[0]
+        about, _, word = gate.rpartition(".")
+        kind = cast("StopKind", word)
         met = self._watch.at_gate(loop, about)
         if self.stand_in is not None:
             return None
-        stop = stop_at(self._run.seq, loop, gate, asked_person=about not in self._policy_calls)
-        if met is None and not (stop.steps and self._goal.reached(loop, stop.kind)):
+        steps = steps_at(kind, asked_person=about not in self._policy_calls)
+        if met is None and not (steps and self._goal.reached(loop, kind)):
             return None
         self._goal = _HOLD
         self._stood = loop

@@ -86,15 +86,13 @@ class Stop:
     steps: bool = True
 
 
-def stop_at(place: int, loop: str, gate: str, *, asked_person: bool) -> Stop:
-    """Return the stop at a gate.
+def steps_at(kind: StopKind, *, asked_person: bool) -> bool:
+    """Return whether a step stands at a gate; before a call not, when a person has just decided on it.
 
     Args:
-        gate: the gate's id.
         asked_person: whether a person decided on the call that it is about.
     """
-    about, _, kind = gate.rpartition(".")
-    return Stop(place, loop, cast("StopKind", kind), about, kind != "call" or not asked_person)
+    return kind != "call" or not asked_person
 
 
 class StopFinder:
@@ -166,8 +164,10 @@ class StopFinder:
             if gate in passed:
                 continue
             passed.add(gate)
-            asked = gate.rpartition(".")[0] in by_person
-            stops.append(stop_at(self.place, loop, gate, asked_person=asked))
+            about, _, word = gate.rpartition(".")
+            kind = cast("StopKind", word)
+            steps = steps_at(kind, asked_person=about in by_person)
+            stops.append(Stop(self.place, loop, kind, about, steps))
             if gate == until:
                 break
         return stops

@@ -295,7 +295,7 @@ class LiveRun(RunDecisions):
 
     def _loop_that_stands(self) -> str:
         standing = [driver.path for driver in list(self._run.drivers) if driver.core.state.paused is not None]
-        waiting = [driver.path for driver in self._asked.values()]
+        waiting = [waiting.driver.path for waiting in self._waiting.values()]
         if self._stood in (*standing, *waiting):
             return self._stood
         return (*standing, *waiting, e.ROOT)[0]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from loopkit.debugger.display import one_line
+from loopkit.debugger.numbered import NumberedEvents
 from loopkit.encoding import DecodingError
 from loopkit.errors import UserError
 from loopkit.events import ROOT, Event, LoopFailed, LoopFinished
@@ -39,6 +41,9 @@ def event_numbered(path: str | Path, seq: int) -> Event:
     Raises:
         UserError: there is none, or the recording can't be read, in one line.
     """
+    with NumberedEvents(path) as numbered, suppress(UserError):
+        return numbered.event(seq)
+    # the numbers may not rise
     with open_lines(path) as (header, first, _):
         decoder = LineDecoder(header.format)
     for line in _lines_that_may_be(Path(path), len(first), seq):
@@ -52,6 +57,20 @@ def event_numbered(path: str | Path, seq: int) -> Event:
         if isinstance(found, Event) and found.seq == seq:
             return found
     raise UserError(f"{one_line(str(path))}: there is no event {seq} in it")
+
+
+def window_of_events(path: str | Path, *, first: int | None = None, last: int | None = None) -> Iterator[Event | str]:
+    """Yield a part of a recording's events without reading what stands before; a damaged line comes as words.
+
+    Args:
+        first: number of the event to begin with.
+        last: how many of the last ones; `first` goes before it.
+
+    Raises:
+        UserError: it can't be read, in one line.
+    """
+    with NumberedEvents(path) as numbered:
+        yield from numbered.from_number(first) if first is not None else numbered.last(last or 0)
 
 
 def _lines_that_may_be(path: Path, start: int, seq: int) -> Iterator[bytes]:

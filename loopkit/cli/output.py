@@ -31,6 +31,17 @@ def print_json(data: Any) -> None:
     print(json.dumps(data, indent=2, default=str))
 
 
+def print_json_list(items: Iterable[Any]) -> None:
+    """Print a JSON array as its items come; the same text as `print_json` of a list."""
+    import json
+
+    before = "["
+    for item in items:
+        print(before + "\n  " + json.dumps(item, indent=2, default=str).replace("\n", "\n  "), end="")
+        before = ","
+    print("[]" if before == "[" else "\n]")
+
+
 def print_toned(lines: Iterable[tuple[str, Tone]]) -> None:
     """Print lines; in a terminal with colour and cut to its width, elsewhere plain and whole."""
     if not _in_terminal():

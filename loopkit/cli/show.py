@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from typing import TYPE_CHECKING
 
-from loopkit.cli.output import print_json, print_toned, warn
+from loopkit.cli.output import print_json, print_json_list, print_toned, warn
 from loopkit.errors import UserError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from loopkit.debugger.conditions import Condition
-    from loopkit.debugger.recorded import OpenedRun
+    from loopkit.debugger.recorded import LargeRun, OpenedRun
     from loopkit.events import Event
 
 _LOOK_SECONDS = 0.2
+_MOST_IN_MEMORY = 100_000_000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,6 +32,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     part.add_argument("--at", type=int, metavar="N", help="one event in full, by its number")
     part.add_argument("--search", metavar="TEXT", help="the events that hold words, wherever they stand in them")
     part.add_argument("--follow", action="store_true", help="the events, and those to come until the run ends")
+    window = parser.add_mutually_exclusive_group()
+    window.add_argument("--from", type=int, dest="first", metavar="N", help="with --events: those from a number on")
+    window.add_argument("--last", type=int, metavar="N", help="with --events: the last N of them")
     parser.add_argument(
         "--where",
         metavar="CONDITION",
@@ -50,13 +55,20 @@ def run(options: argparse.Namespace) -> int:
         return _show_where(options)
     if options.search is not None:
         return _search(options)
+    if options.first is not None or options.last is not None:
+        return _show_window(options)
     if options.at is not None or options.follow:
         return _show_stream(options)
     # the JSON object holds the whole run
-    with (open_recording if options.json else open_to_look)(options.file) as recorded:
+    holds_all = options.json and not options.events and options.iteration is None
+    if holds_all:
+        _require_moderate(options.file)
+    with (open_recording if holds_all else open_to_look)(options.file) as recorded:
         if isinstance(recorded, LargeRun):
             if options.events:
                 return _show_stream(options)
+            if options.iteration is None:
+                return _show_large(recorded)
             recorded.read_all()
         for notice in recorded.notices:
             warn(notice)
@@ -64,12 +76,8 @@ def run(options: argparse.Namespace) -> int:
             _show_events(recorded, as_json=options.json)
         elif options.iteration is not None:
             _show_iteration(recorded, options)
-        elif options.json:
-            from loopkit.debugger.report import run_report
-
-            print_json(run_report(recorded.timeline, _run_id(recorded), recorded.source_format))
         else:
-            _show_timeline(recorded)
+            _show_timeline(recorded, as_json=options.json)
     return 0
 
 
@@ -77,7 +85,7 @@ def _show_events(recorded: OpenedRun, *, as_json: bool) -> None:
     from loopkit.debugger.report import event_data, event_line
 
     if as_json:
-        print_json([event_data(event) for event in recorded.events])
+        print_json_list(map(event_data, recorded.events))
         return
     for event in recorded.events:
         print(event_line(event))
@@ -102,12 +110,54 @@ def _show_iteration(recorded: OpenedRun, options: argparse.Namespace) -> None:
         print(line)
 
 
-def _show_timeline(recorded: OpenedRun) -> None:
-    from loopkit.debugger.report import heading, toned_report, totals_text
+def _show_timeline(recorded: OpenedRun, *, as_json: bool) -> None:
+    from loopkit.debugger.report import heading, run_report, toned_report, totals_text
 
+    if as_json:
+        print_json(run_report(recorded.timeline, _run_id(recorded), recorded.source_format))
+        return
     print_toned([(heading(recorded.timeline, _run_id(recorded), recorded.source_format), "plain")])
     print_toned(toned_report(recorded.timeline))
     print_toned([(totals_text(recorded.timeline, recorded.source_format), "plain")])
+
+
+def _show_large(recorded: LargeRun) -> int:
+    """Print rows while the recording is read."""
+    from loopkit.debugger.report import heading, toned_report, totals_text
+
+    recorded.read_beginning()
+    for notice in recorded.notices:
+        warn(notice)
+    told = len(recorded.notices)
+    print_toned([(heading(recorded.timeline, _run_id(recorded), recorded.source_format), "plain")])
+    print_toned(toned_report(recorded.timeline))
+    recorded.read_all()
+    for notice in recorded.notices[told:]:
+        warn(notice)
+    print_toned([(totals_text(recorded.timeline, recorded.source_format), "plain")])
+    return 0
+
+
+def _require_moderate(path: str) -> None:
+    """The object of a whole run is made in memory, which takes several times the file's size."""
+    size = os.stat(path).st_size if os.path.isfile(path) else 0
+    if size > _MOST_IN_MEMORY:
+        raise UserError(
+            f"{path}: is {size / 1e6:,.0f} MB, and --json makes one object of the whole run; print its events with "
+            f"--events --json, one iteration with --iteration N --json, or its figures with `loopkit stats --json`"
+        )
+
+
+def _show_window(options: argparse.Namespace) -> int:
+    """Print the events from a number on, or the last ones."""
+    from loopkit.debugger.watching import window_of_events
+
+    if not options.events:
+        raise UserError("--from and --last go with --events")
+    if any(number is not None and number < 1 for number in (options.first, options.last)):
+        raise UserError("--from and --last take a number from 1 on")
+    _print_stream(window_of_events(options.file, first=options.first, last=options.last), options)
+    return 0
 
 
 def _show_stream(options: argparse.Namespace) -> int:
@@ -118,8 +168,19 @@ def _show_stream(options: argparse.Namespace) -> int:
     if options.at is not None:
         print_json(event_data(event_numbered(options.file, options.at)))
         return 0
+    if options.json and options.events:
+        print_json_list(map(event_data, _events_of(stream_events(options.file))))
+        return 0
     _print_stream(follow_events(options.file) if options.follow else stream_events(options.file), options)
     return 0
+
+
+def _events_of(items: Iterable[Event | str]) -> Iterator[Event]:
+    for item in items:
+        if isinstance(item, str):
+            warn(item)
+        else:
+            yield item
 
 
 def _print_stream(items: Iterable[Event | str | None], options: argparse.Namespace) -> bool:

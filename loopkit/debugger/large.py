@@ -146,7 +146,12 @@ class LargeTimeline(Timeline):
     @property
     def unsettled(self) -> bool:
         """Whether `advance` still has something to do: to read, to keep what was read, or to look for more."""
-        return self.follow or not self._complete or self._saving is not None
+        return self.follow or not self._complete or self.keeping
+
+    @property
+    def keeping(self) -> bool:
+        """Whether what was read is still being written to the cache."""
+        return self._saving is not None
 
     def advance(self, seconds: float | None = None) -> bool:
         """Read on and say whether the rows may have changed; afterwards rows that were held may be old.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -22,6 +23,8 @@ from loopkit.recording.lock import owner_of
 from loopkit.recording.reader import CHANGED, read_recording
 
 OWN_FORMAT = "loopkit"
+_SLICE_SECONDS = 0.02
+_ENOUGH_TO_TELL = 2
 
 
 class OpenedRun:
@@ -161,17 +164,26 @@ class LargeRun(OpenedRun):
         super().__init__(large.path, large.header, large.events, notices=notices)
         self.large = large
 
+    def read_beginning(self) -> None:
+        """Read until it is known what the run is, or is not going to be.
+
+        Raises:
+            RecordingError: the file can't be read any more.
+        """
+        large = self.large
+        with _reading(self.path):
+            while not large.complete and (large.root is None or large.root.iteration_count < _ENOUGH_TO_TELL):
+                large.advance(_SLICE_SECONDS)
+
     def read_all(self) -> None:
         """Read what is not read yet, without keeping more of it than its outline.
 
         Raises:
             RecordingError: the file can't be read any more.
         """
-        try:
-            while not self.large.complete:
+        with _reading(self.path):
+            while not self.large.complete or self.large.keeping:
                 self.large.advance()
-        except OSError as error:
-            raise RecordingError(f"{self.path}: can't be read ({error.strerror or error})") from None
         self.notices += self.large.take_damage()
         self.damaged = self.notices[0] if self.large.outline.damage else None
 
@@ -190,6 +202,14 @@ class LargeRun(OpenedRun):
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.large.release()
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise RecordingError(f"{path}: can't be read ({error.strerror or error})") from None
 
 
 def _is_large(path: Path) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 from loopkit.debugger.display import arguments_line, json_text, one_line, visible
@@ -28,6 +28,7 @@ from loopkit.debugger.rows import (
     tokens_text,
     tool_attempt_text,
 )
+from loopkit.debugger.rows_as_read import rows_as_read
 from loopkit.debugger.timeline import Timeline
 from loopkit.debugger.totals import OWN_FORMAT, Totals, reported_tokens, totals
 from loopkit.encoding import encode, encode_tagged
@@ -192,11 +193,11 @@ def toned_report(timeline: Timeline, shows: Callable[[Row], bool] | None = None)
         yield from _toned_lines([row_text(row) for row in timeline.rows if shows(row)], ())
         return
     # of a large recording the first rows say how wide the labels are
-    looked_at = _SAMPLED_ROWS if isinstance(timeline, LargeTimeline) else None
-    sample = [row_text(row) for row in timeline.rows[:looked_at]]
-    yield from _toned_lines(
-        sample, (row_text(timeline.rows[place]) for place in range(len(sample), len(timeline.rows)))
-    )
+    if isinstance(timeline, LargeTimeline):
+        rows = map(row_text, rows_as_read(timeline))
+        yield from _toned_lines(list(islice(rows, _SAMPLED_ROWS)), rows)
+    else:
+        yield from _toned_lines(list(map(row_text, timeline.rows)), ())
 
 
 def _toned_lines(sample: Sequence[RowText], rest: Iterable[RowText]) -> Iterator[tuple[str, Tone]]:

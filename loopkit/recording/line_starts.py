@@ -47,7 +47,7 @@ class LineStarts:
         with open(os.dup(self._file.fileno()), "rb", buffering=_BUFFER) as file:
             file.seek(self.size)
             self.ended = False
-            while not self.ended and (deadline is None or time.perf_counter() < deadline):
+            while not self.ended:
                 lines = file.readlines(_CLOCK_BYTES)
                 self.ended = not lines
                 if lines and lines[-1][-1] != _LINE_END:
@@ -55,6 +55,8 @@ class LineStarts:
                     self.ended = True
                     del lines[-1]
                 self._take(lines)
+                if deadline is not None and time.perf_counter() > deadline:
+                    return
 
     def _take(self, lines: list[bytes]) -> None:
         starts = list(accumulate(map(len, lines), initial=self.size))

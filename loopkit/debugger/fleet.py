@@ -41,7 +41,7 @@ _MODELS = """
 _TOOLS = """
     SELECT tool, count(*) AS calls,
         count(*) FILTER (is_error) AS errors,
-        count(*) FILTER (decision = 'Deny') AS denied, count(*) FILTER (decision = 'Modify') AS edited,
+        count(*) FILTER (status = 'denied') AS denied, count(*) FILTER (decision = 'Modify') AS edited,
         median(seconds) AS median_seconds, quantile_cont(seconds, 0.95) AS p95_seconds
     FROM calls GROUP BY tool ORDER BY calls DESC, tool
 """

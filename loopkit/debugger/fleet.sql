@@ -176,7 +176,7 @@ WITH counted AS (
         file,
         count(*) AS calls,
         count(*) FILTER (is_error) AS errors,
-        count(*) FILTER (decision = 'Deny') AS denied,
+        count(*) FILTER (status = 'denied') AS denied,
         count(*) FILTER (decision = 'Modify') AS edited
     FROM calls
     GROUP BY file

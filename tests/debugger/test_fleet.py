@@ -18,7 +18,7 @@ from loopkit.debugger.report import outcome_name
 from loopkit.debugger.totals import totals
 from loopkit.errors import UserError
 from loopkit.messages import Message, ToolCall, Usage
-from loopkit.outcomes import Approve, Complete
+from loopkit.outcomes import Approve, Complete, Deny, Timeout
 from loopkit.recording.header import Header
 from loopkit.recording.writer import Recorder
 from tests.drivers.random_agents import plans
@@ -51,6 +51,7 @@ def test_a_run_counts_as_its_timeline_counts_it(file: Path) -> None:
     assert (row["input_tokens"], row["output_tokens"]) == (timeline.usage.input_tokens, timeline.usage.output_tokens)
 
 
+@pytest.mark.timeout(300)
 @given(plan=plans(), meddling=meddlings())
 @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 def test_any_run_counts_as_its_timeline_counts_it(
@@ -106,6 +107,25 @@ def test_every_moment_counts_once_for_what_worked_then(tmp_path: Path) -> None:
     row = row_of(file, "seconds, model_seconds, tool_seconds, person_seconds")
     assert row == {"seconds": 20.0, "model_seconds": 4.0 + 4.0, "tool_seconds": 2.0, "person_seconds": 2.0 + 6.0}
     assert Fleet([file]).stats().totals["other_seconds"] == pytest.approx(2.0)
+
+
+def test_a_refusal_counts_once_the_model_is_told(tmp_path: Path) -> None:
+    """A run that ends before the rest of the batch is decided denied nothing: what the timeline says too."""
+    calls = [ToolCall(name, "look", {}) for name in "ab"]
+    batch = [
+        (0.0, "root", e.LoopStarted("agent", (Message.user("go"),))),
+        (0.0, "root", e.IterationStarted()),
+        (1.0, "root", e.ModelRequested(1, 1, "f")),
+        (2.0, "root", asking(*calls)),
+        *((2.0, "root", e.DecisionRequested(f"root/1.{place}", 1, "look")) for place in (1, 2)),
+        (3.0, "root", e.Decided("root/1.1", 1, Deny("not that"), "person")),
+    ]
+    ended = write(tmp_path / "ended.jsonl", *batch, (4.0, "root", e.LoopFinished(Timeout(1.0), 1, Usage(10, 2))))
+    told = write(tmp_path / "told.jsonl", *batch, (4.0, "root", e.ToolSkipped("root/1.1", "denied", "not that")))
+    for file, denied in ((ended, 0), (told, 1)):
+        assert row_of(file, "denied")["denied"] == counted_by_timeline(file)["denied"] == denied
+        [tool] = Fleet([file]).stats().tools.data()
+        assert tool["denied"] == denied
 
 
 def test_costs_stay_unknown_where_a_price_is(tmp_path: Path) -> None:

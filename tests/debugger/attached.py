@@ -10,7 +10,7 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from loopkit import Agent, ScriptedProvider
+from loopkit import Agent, ScriptedProvider, ToolLoopConfig
 from loopkit.debugger.doors import Door
 from loopkit.debugger.listening import connect
 from loopkit.debugger.live import LiveRun
@@ -36,6 +36,7 @@ class Served:
         self.live = live
         self.server = server
         self._stack = stack
+        self._peers: list[Peer] = []
 
     def attach(self, role: Role = "decide") -> tuple[Session, Eyes]:
         """Attach a viewer; it is detached at the end."""
@@ -44,7 +45,14 @@ class Served:
 
     def peer(self) -> Peer:
         """Connect somebody who has not said a word yet."""
-        return self._stack.enter_context(closing(Peer(self.place)))
+        peer = self._stack.enter_context(closing(Peer(self.place)))
+        self._peers.append(peer)
+        return peer
+
+    def close_peers(self) -> None:
+        """Have all of them go."""
+        for peer in self._peers:
+            peer.close()
 
     def wait(self) -> None:
         assert self.live.wait(PATIENCE)
@@ -93,10 +101,11 @@ def served(
     backend: str = "asyncio",
     stand_in: Policy | None = None,
     return_seconds: float = 0.0,
+    config: ToolLoopConfig | None = None,
 ) -> Iterator[Served]:
     """A served run of a scripted agent; at the end it is stopped, and its viewers are told."""
     provider = ScriptedProvider(script) if isinstance(script, list) or callable(script) else script
-    agent = Agent(provider, tools=tools or (add, shout))
+    agent = Agent(provider, tools=tools or (add, shout), config=config)
     with ExitStack() as stack:
         # a socket's path is short, and a test's folder may not be
         folder = stack.enter_context(tempfile.TemporaryDirectory())

@@ -18,7 +18,7 @@ LOOPBACK = "127.0.0.1"
 TOKEN_VARIABLE = "LOOPKIT_TOKEN"  # noqa: S105  # a variable's name
 SHORTEST_TOKEN = 16
 LONGEST_TOKEN = 512
-_HOST_AND_PORT = re.compile(r"(?P<host>\[[0-9A-Fa-f:.%a-z]+\]|[^:/\s]*):(?P<port>[0-9]{1,5})")
+_HOST_AND_PORT = re.compile(r"(?P<host>\[[0-9A-Fa-f:.%a-z]+\]|[\w.-]*):(?P<port>[0-9]{1,5})")
 SOCKET_SUFFIX = ".sock"
 
 

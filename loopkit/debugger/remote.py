@@ -79,7 +79,7 @@ class Answers:
                 self._came[number] = {"refused": "the connection was lost, so it is not known whether this was done"}
             self._changed.notify_all()
 
-    def wait(self, number: int, seconds: float = ANSWER_SECONDS) -> Mapping[str, Any]:
+    def wait(self, number: int, seconds: float) -> Mapping[str, Any]:
         """Wait for an answer, or for a silence that is too long."""
         with self._changed:
             while number not in self._came:
@@ -172,20 +172,25 @@ class RemoteRun:
         self._take_report(greeting.get("report"))
 
     def _read(self) -> None:
-        while not self._closing.is_set():
+        while not self._closing.is_set() and not self._over.is_set():
             try:
                 self._read_to_its_end()
-            except (wire.WireError, wire.ConnectionEnded, OSError) as error:
-                reason = one_line(str(error))
-            if not self._closing.is_set() and not self._over.is_set() and not self._connect_again(reason):
-                self._fail(f"the connection to {one_line(str(self._place))} was lost ({reason}); the run may go on")
-            if self._over.is_set():
-                break
+            except wire.WireError as error:
+                self._fail(str(error))
+            except (wire.ConnectionEnded, OSError) as error:
+                if not self._over.is_set() and not self._connect_again(str(error)):
+                    self._fail(str(error))
         self._over.set()
         self._ended.set()
         self._answers.give_up()
-        self._socket.close()
+        self._hang_up()
         self._call_wake()
+
+    def _hang_up(self) -> None:
+        wire.hang_up(self._socket)
+        # not while another thread sends: what is closed under it may be another connection the next moment
+        with self._sending:
+            self._socket.close()
 
     def _read_to_its_end(self) -> None:
         silent_since = time.monotonic()
@@ -202,12 +207,12 @@ class RemoteRun:
                 self._send({"id": 0, "do": "ping"})
 
     def _connect_again(self, reason: str) -> bool:
-        """Try for a while to come back to the same run."""
+        """Try for a while to come back to the same run; not when it was left on purpose."""
         self._answers.give_up()
-        self._socket.close()
+        self._hang_up()
         self._role = "decide" if self._decides else "watch"
         self._partial.clear()
-        self.connection = f"the connection was lost ({reason}); trying again"
+        self.connection = f"the connection was lost ({one_line(reason)}); trying again"
         self._call_wake()
         deadline = time.monotonic() + TRYING_SECONDS
         while time.monotonic() < deadline and not self._closing.wait(BETWEEN_TRIES):
@@ -218,8 +223,10 @@ class RemoteRun:
                 return True
         return False
 
-    def _fail(self, words: str) -> None:
-        self._failure = words
+    def _fail(self, reason: str) -> None:
+        if not self._closing.is_set():
+            where = one_line(str(self._place))
+            self._failure = f"the connection to {where} was lost ({one_line(reason)}); the run may go on"
         self.connection = ""
         self._over.set()
 
@@ -296,7 +303,7 @@ class RemoteRun:
             raise CommandRefused(f"{command}: not sent: {one_line(error.strerror or str(error))}") from None
         if self._over.is_set():
             raise CommandRefused(f"{command}: the session is over")
-        answer = self._answers.wait(number)
+        answer = self._answers.wait(number, ANSWER_SECONDS)
         if "refused" in answer:
             raise CommandRefused(one_line(str(answer["refused"]), 600))
         return answer.get("value")

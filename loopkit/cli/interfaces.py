@@ -14,7 +14,12 @@ GROUP = "loopkit.interfaces"
 
 
 def start_interface(
-    name: str, target: str | None = None, task: str | None = None, *, session: Session | None = None
+    name: str,
+    target: str | None = None,
+    task: str | None = None,
+    *,
+    session: Session | None = None,
+    policy: str | None = None,
 ) -> int:
     """Load an interface and hand it the target.
 
@@ -23,12 +28,15 @@ def start_interface(
         target: what the person named, or None.
         task: what a named agent is asked to do, or None.
         session: a run to show, instead of a target.
+        policy: a file of rules that decide on the calls of a named agent, or None.
 
     Raises:
         UserError: the interface, or what it needs, is not installed.
     """
     interface = _load(name)
-    return int((interface(target, task) if session is None else interface(session=session)) or 0)
+    if session is not None:
+        return int(interface(session=session) or 0)
+    return int((interface(target, task) if policy is None else interface(target, task, policy=policy)) or 0)
 
 
 def _load(name: str) -> Any:

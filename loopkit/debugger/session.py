@@ -122,18 +122,22 @@ class Session(Queueing, Stepping):
 
         path = new_recording_path(agent.name) if record is None else Path(record)
         folder = None if project is None else Path(project)
+        if policy is None and folder is not None:
+            policy = project_policy(folder)
         live = LiveRun(
             agent,
             task,
             path,
-            policy if policy is not None or folder is None else project_policy(folder),
+            policy,
             backend=backend,
             durability=durability,
             redacted=redacted,
             project=folder,
             breakpoints=breakpoints,
         )
-        return cls(live=live, title=live.title)
+        session = cls(live=live, title=live.title)
+        session.notices.extend(session.broken_rules)
+        return session
 
     # ── what it shows ────────────────────────────────────────────────────────────────────────────────────────────────
 

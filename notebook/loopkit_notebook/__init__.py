@@ -38,7 +38,7 @@ def view(path: str | Path) -> RunWidget:
 
 
 def debug(agent: Agent, task: str, record: str | Path | None = None) -> RunWidget:
-    """Run an agent under the debugger; every tool call waits for a click.
+    """Run an agent under the debugger; every tool call waits for a click, unless the project's policy decides on it.
 
     The cell returns at once and the run goes on in a thread of its own. Running the cell again stops the run that it
     started before. Without a front-end nothing clicks: the run waits until the kernel ends, which closes it.
@@ -53,7 +53,7 @@ def debug(agent: Agent, task: str, record: str | Path | None = None) -> RunWidge
     """
     made = _cells.claim(current_cell())
     try:
-        widget = RunWidget(Session.start(agent, task, record=record))
+        widget = RunWidget(Session.start(agent, task, record=record, project=Path()))
     except UserError as error:
         raise _in_one_line(error) from None
     made.add(widget)

@@ -245,19 +245,22 @@ class LoopkitApp(App[None]):
         self.theme = theme
 
 
-def main(target: str | None = None, task: str | None = None, *, session: Session | None = None) -> int:
+def main(
+    target: str | None = None, task: str | None = None, *, session: Session | None = None, policy: str | None = None
+) -> int:
     """Open the interface and return the exit code.
 
     Args:
         target: a recording, a folder of recordings or an agent; None is home.
         task: what an agent is asked to do; asked for when missing.
         session: a run to show, instead of a target.
+        policy: a file of rules that decide before anybody is asked.
 
     Raises:
         UserError: there is no terminal to draw on, or the target can't be opened.
     """
     _require_terminal()
-    opened = session if session is not None else None if target is None else open_target(target, task)
+    opened = session if session is not None else None if target is None else open_target(target, task, policy)
     if opened is None:
         app = LoopkitApp()
     elif isinstance(opened, Session):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from loopkit.debugger.display import arguments_line, one_line
 from loopkit.debugger.nodes import CallNode
+from loopkit.debugger.status import Choice
 from loopkit.errors import CommandRefused
+from loopkit.outcomes import Approve
 from loopkit_tui.screens.asking import Answer, AnswerScreen, ConfirmScreen, ReasonScreen
 from loopkit_tui.screens.edit import EditScreen
 from loopkit_tui.widgets.document import Facts
@@ -70,48 +71,49 @@ class Decisions:
     # ── the decisions ────────────────────────────────────────────────────────────────────────────────────────────────
 
     def approve(self) -> None:
-        one = self._to_decide()
+        one = self.to_decide()
         if one is not None:
-            self._settle(one, lambda: self._screen.session.approve(one.call, one.version), "approved")
+            self.settle(one, lambda: self._screen.session.approve(one.call, one.version), "approved")
 
     def approve_all(self) -> None:
         """Approve what waits, after showing what that is."""
         if len(self.pending) < 2:
             self.approve()
             return
-        if self._to_decide() is None:
+        if self.to_decide() is None:
             return
         batch = list(self.pending)
         question = ConfirmScreen(
-            f"Run these {len(batch)} calls?", [_call_facts(one) for one in batch], yes="run them", no="not yet"
+            f"Run these {len(batch)} calls?", [call_facts(one) for one in batch], yes="run them", no="not yet"
         )
         self._screen.app.push_screen(question, lambda yes: self._approve_batch(batch) if yes else None)
 
     def _approve_batch(self, batch: list[PendingDecision]) -> None:
-        refused = ""
-        approved = []
+        choices = tuple(Choice(one.call, one.version, Approve()) for one in batch)
+        try:
+            self._screen.session.decide_batch(choices)
+        except CommandRefused as refused:
+            self._screen.notice(f"none was approved: {one_line(str(refused), 300)}", "bad")
+            return
         for one in batch:
-            why = self._settle(one, partial(self._screen.session.approve, one.call, one.version), "approved")
-            refused = refused or why
-            if not why:
-                approved.append(one_line(one.name, 40))
-        if approved:
-            words = f"approved {len(approved)}: {', '.join(approved)}" + (f"; not: {refused}" if refused else "")
-            self._screen.notice(words, "bad" if refused else "good", seconds=NOTICED_SECONDS)
+            self._left(one)
+        self._screen.take_in()
+        names = ", ".join(one_line(one.name, 40) for one in batch)
+        self._screen.notice(f"approved {len(batch)}: {names}", "good", seconds=NOTICED_SECONDS)
 
     def deny(self) -> None:
-        one = self._to_decide()
+        one = self.to_decide()
         if one is None:
             return
 
         def answered(reason: str | None) -> None:
             if reason is not None:
-                self._settle(one, lambda: self._screen.session.deny(one.call, one.version, reason), "denied")
+                self.settle(one, lambda: self._screen.session.deny(one.call, one.version, reason), "denied")
 
         self._screen.app.push_screen(ReasonScreen(_call_line(one)), answered)
 
     def respond(self) -> None:
-        one = self._to_decide()
+        one = self.to_decide()
         if one is None:
             return
 
@@ -119,18 +121,18 @@ class Decisions:
             if answer is not None:
                 output, is_error = answer
                 session = self._screen.session
-                self._settle(one, lambda: session.respond(one.call, one.version, output, is_error), "answered")
+                self.settle(one, lambda: session.respond(one.call, one.version, output, is_error), "answered")
 
         self._screen.app.push_screen(AnswerScreen(_call_line(one)), answered)
 
     def edit(self) -> None:
-        one = self._to_decide()
+        one = self.to_decide()
         if one is None:
             return
         session = self._screen.session
 
         def submit(arguments: dict[str, Any]) -> str:
-            return self._settle(one, lambda: session.edit(one.call, one.version, arguments), "edited")
+            return self.settle(one, lambda: session.edit(one.call, one.version, arguments), "edited")
 
         def closed(draft: str | None) -> None:
             if draft is None:
@@ -142,7 +144,8 @@ class Decisions:
         draft = self._drafts.get(_id(one))
         self._screen.app.push_screen(EditScreen(session, one, submit, draft), closed)
 
-    def _to_decide(self) -> PendingDecision | None:
+    def to_decide(self) -> PendingDecision | None:
+        """Return the call that a key decides on, or None after saying why there is none."""
         one = self.chosen
         if one is None:
             waiting = self.first
@@ -155,7 +158,7 @@ class Decisions:
             return None
         return one
 
-    def _settle(self, one: PendingDecision, decide: Callable[[], None], word: str) -> str:
+    def settle(self, one: PendingDecision, decide: Callable[[], None], word: str) -> str:
         """Decide, go to what waits next, and return why it was not accepted, or nothing."""
         try:
             decide()
@@ -163,19 +166,24 @@ class Decisions:
             why = one_line(str(refused), 300)
             self._screen.notice(why, "bad")
             return why
-        self._decided.add(_id(one))
-        self._drafts.pop(_id(one), None)
-        self._screen.timeline.following = True
+        self._left(one)
         self._screen.take_in()
         self._screen.notice(f"{word}: {one_line(one.name, 40)}", "good", seconds=CONFIRMED_SECONDS)
         return ""
+
+    def _left(self, one: PendingDecision) -> None:
+        """Leave a call that was decided, for what comes next."""
+        self._decided.add(_id(one))
+        self._drafts.pop(_id(one), None)
+        self._screen.timeline.following = True
 
 
 def _id(one: PendingDecision) -> tuple[str, int]:
     return one.call, one.version
 
 
-def _call_facts(one: PendingDecision) -> Facts:
+def call_facts(one: PendingDecision) -> Facts:
+    """Return a call as a question shows it."""
     path = " › ".join(one_line(name, 20) for name in one.agents)
     irreversible = one.side_effect == "irreversible"
     warning = "⚠ can't be undone" if irreversible else ""

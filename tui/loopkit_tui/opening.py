@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
+from loopkit.debugger.policy_file import load_policy
 from loopkit.debugger.session import Session
 from loopkit.debugger.targets import find_target, load_agent
 
@@ -14,8 +15,11 @@ Starter: TypeAlias = Callable[[str], Session]
 """Starts an agent with a task."""
 
 
-def open_target(target: str, task: str | None) -> Session | Path | Starter:
+def open_target(target: str, task: str | None, policy: str | None = None) -> Session | Path | Starter:
     """Return a session for a recording or an agent, the folder that was named, or what starts an agent without a task.
+
+    Args:
+        policy: a file of rules for an agent; None asks the project in the working folder for one.
 
     Raises:
         UserError: it can't be found or opened.
@@ -26,7 +30,8 @@ def open_target(target: str, task: str | None) -> Session | Path | Starter:
     if found.kind == "recording":
         return Session.open(found.text)
     agent = load_agent(found.text)
-    start = partial(Session.start, agent)
+    rules = None if policy is None else load_policy(policy)
+    start = partial(Session.start, agent, policy=rules, project=Path())
     return start if task is None else start(task)
 
 

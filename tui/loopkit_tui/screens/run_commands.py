@@ -12,6 +12,7 @@ from loopkit.debugger.ways import Landmark
 from loopkit_tui.commands import Command
 from loopkit_tui.file_search import FileSearch
 from loopkit_tui.screens.asking import SearchScreen, StopScreen
+from loopkit_tui.screens.deciding_commands import forget_rules, inject, same_again
 from loopkit_tui.screens.keys import KeysScreen
 from loopkit_tui.walking import holds
 from loopkit_tui.widgets.virtual_list import VirtualList
@@ -269,6 +270,12 @@ RUN_COMMANDS: tuple[Command[RunScreen], ...] = (
             _DECIDE, "answer", _nothing_waits),
     Command("call.approve_all", "run all calls that wait, after a look at them", ("A",),
             lambda s: s.decisions.approve_all(), _DECIDE, "all", _single),
+    Command("call.same_again", "run it, and in this run every call like it", ("=",), same_again("run", "in this run"),
+            _DECIDE, "", _nothing_waits),
+    Command("call.remember", "the same, in this project's later runs too", ("P",),
+            same_again("project", "in this project"), _DECIDE, "", _nothing_waits),
+    Command("call.ask_again", "take back what is run without asking", ("U",), forget_rules, _RUN, "", _not_live),
+    Command("run.say", "say something to the agent while it runs", ("i",), inject, _RUN, "", _not_live),
     Command("run.step", "to the next gate; in a recording, to the next row, into sub-agents", ("s",), _step,
             _RUN, "step", _must_decide),
     Command("run.next", "to the next iteration, over sub-agents", ("n",), _next_iteration, _RUN, "next", _must_decide),

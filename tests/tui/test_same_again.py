@@ -9,6 +9,7 @@ import pytest
 from loopkit import ToolCall
 from loopkit import events as e
 from loopkit.cli import main
+from loopkit.debugger.session import Session
 from loopkit_tui.opening import open_target
 from loopkit_tui.screens.asking import ConfirmScreen, LineScreen
 from tests.cli.agents import write_agent
@@ -75,7 +76,7 @@ def test_a_named_policy_and_a_projects_own_hold_in_the_terminal(
     monkeypatch.chdir(tmp_path)
     Path("p.toml").write_text('[[rule]]\nname = "all"\ndecide = "allow"\n[[rule]]\ntols = 1\n', encoding="utf-8")
     session = open_target(write_agent(), "go", "p.toml")
-    assert hasattr(session, "wait")
+    assert isinstance(session, Session)
     assert session.wait(10)
     session.poll()
     session.close()

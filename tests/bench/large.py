@@ -16,6 +16,7 @@ from statistics import median
 from typing import Any
 
 from loopkit.debugger.large import LargeTimeline
+from loopkit.debugger.numbered import NumberedEvents
 from loopkit.debugger.rows import row_text
 from loopkit.debugger.searching import find_in
 from loopkit.recording.index_file import index_path
@@ -70,6 +71,11 @@ def large_rows(events: int, folder: Path, *, with_peers: bool) -> Iterator[Row]:
     if sys.platform == "linux":
         yield at_most("memory for that", _memory(path, "first"), 30, unit=" MB")
     slices: list[float] = []
+    found = min(_timed(lambda: _line_starts(path, slices)) for _ in range(_TIMES))
+    yield at_most("where lines begin, over that in Python", found / lines, 2, beside=f", {found:.2f} s")
+    yield at_most("the longest of its slices, of CPU", max(slices) * 1e3, 10, unit=" ms")
+    yield from _numbered_rows(path, events)
+    slices.clear()
     outlined = min(_timed(lambda: _outline(path, slices)) for _ in range(_TIMES))
     large = LargeTimeline(path)
     yield at_most("the outline: offsets and what filters need, over json.loads", outlined / decoded, 1.5,
@@ -89,6 +95,28 @@ def large_rows(events: int, folder: Path, *, with_peers: bool) -> Iterator[Row]:
     for any_case in (False, True):
         cost = _cost(lambda any_case=any_case: list(find_in(path, "no such words", any_case=any_case)))  # type: ignore[misc]  # a default binds it
         yield Row(f"search of everything, {'any case' if any_case else 'case counts'}", f"{cost:.2f} s")
+
+
+def _line_starts(path: Path, slices: list[float]) -> None:
+    with NumberedEvents(path) as numbered:
+        more = True
+        while more:
+            before = time.thread_time()
+            more = numbered.advance(SLICE_SECONDS)
+            slices.append(time.thread_time() - before)
+
+
+def _numbered_rows(path: Path, events: int) -> Iterator[Row]:
+    """Jumps without an outline."""
+    with NumberedEvents(path) as numbered:
+        numbers = range(1, events, max(1, events // 1000))
+        last = _timed(lambda: list(numbered.last(SCREEN))) * 1e3
+        yield Row(f"the last {SCREEN} events", f"{last:.1f} ms")
+        at_once = _timed(lambda: [numbered.event(seq) for seq in numbers]) / len(numbers) * 1e6
+        yield Row("a jump to any event as soon as the file is open", f"{at_once:.0f} µs")
+        numbered.advance()
+        jumped = _timed(lambda: [numbered.event(seq) for seq in numbers]) / len(numbers) * 1e6
+        yield at_most("the same when the lines are known", jumped, 50, unit=" µs")
 
 
 def _outline(path: Path, slices: list[float]) -> None:

@@ -17,7 +17,7 @@ from loopkit.messages import Usage
 
 Column: TypeAlias = "array[Any]"
 
-VERSION = 1
+VERSION = 2
 NONE = 0xFFFFFFFF
 KINDS = tuple(RowKind)
 # tokens of a loop: every field of `Usage`; of an answer: the first, those that have a price

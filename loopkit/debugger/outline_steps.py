@@ -40,6 +40,10 @@ class OutlineSteps(OutlineState):
         """Calls that are there already become those of a later answer."""
         outline = self.outline
         there = outline.group_calls[group]
+        for position, tool in enumerate(tools[:there], 1):
+            row = outline.call_row(group, position)
+            if row < len(outline.row_name):
+                outline.row_name[row] = self._name(tool)
         if len(tools) <= there:
             return
         if not there:

@@ -2,37 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from typing import Literal, TypeAlias
 
-from loopkit import events as e
 from loopkit.debugger.large import LargeTimeline
-from loopkit.debugger.nodes import CallStatus, LoopNode, Row, RowKind
+from loopkit.debugger.matching import Wanted
+from loopkit.debugger.nodes import LoopNode, Row, RowKind
 from loopkit.debugger.outline import DECIDED, FAILED
+from loopkit.debugger.row_marks import is_decision, is_error
 from loopkit.debugger.timeline import Timeline
 
 Landmark: TypeAlias = Literal["error", "warning", "decision", "sub-agent", "iteration"]
-
-_FAILED = (CallStatus.ERROR, CallStatus.REFUSED, CallStatus.ABANDONED)
-
-
-def is_error(row: Row) -> bool:
-    """Whether something failed on this row."""
-    if row.kind is RowKind.CALL and row.call is not None:
-        return row.call.status in _FAILED
-    if row.kind is RowKind.ITERATION and row.iteration is not None:
-        return row.iteration.interrupted is not None
-    if row.kind is RowKind.NOTE and row.event is not None:
-        return isinstance(row.event.fact, e.ModelAttemptFailed | e.CallbackFailed)
-    return row.kind is RowKind.OUTCOME and row.loop.failure is not None
-
-
-def is_decision(row: Row) -> bool:
-    """Whether a person or a rule decided here, or is asked to."""
-    call = row.call
-    if row.kind is not RowKind.CALL or call is None:
-        return False
-    return call.status is CallStatus.WAITING or call.decided_by not in (None, "default")
 
 
 def same_row(one: Row | None, other: Row | None) -> bool:
@@ -51,6 +31,9 @@ _OF_KIND: dict[Landmark, RowKind] = {
 }
 _OF_ROW: dict[Landmark, Callable[[Row], bool]] = {"error": is_error, "decision": is_decision}
 _OF_MARKS: dict[Landmark, int] = {"error": FAILED, "decision": DECIDED}
+
+
+_ROWS_AT_ONCE = 4096
 
 
 class Ways:
@@ -79,6 +62,38 @@ class Ways:
         wanted = _OF_ROW[landmark] if kind is None else lambda row: row.kind is kind
         rows = self._timeline.rows
         return next((place for place in self._places(start, direction) if wanted(rows[place])), None)
+
+    def matching(self, wanted: Wanted, start: int, direction: int = 1) -> Iterator[int | None]:
+        """Yield the places of rows that fit, from `start` on or backwards; None now and then, so that it may wait.
+
+        Args:
+            direction: 1 or -1.
+        """
+        for count, place in enumerate(self._places(start, direction), 1):
+            if self._fits(wanted, place):
+                yield place
+            if count % _ROWS_AT_ONCE == 0:
+                yield None
+
+    def next_matching(self, wanted: Wanted, start: int, direction: int = 1) -> int | None:
+        """Return the place of the next row that fits, from `start` on or backwards; None when there is none."""
+        return next((place for place in self.matching(wanted, start, direction) if place is not None), None)
+
+    def at_time(self, seconds: float) -> int:
+        """Return the place of the last iteration, or beginning of a loop, that had begun at a time.
+
+        Args:
+            seconds: since the run started.
+        """
+        begun = [
+            (_begun_at(row), row.seq, place)
+            for place, row in enumerate(self._timeline.rows)
+            if row.kind in (RowKind.TASK, RowKind.ITERATION) and _begun_at(row) <= seconds
+        ]
+        return max(begun)[2] if begun else 0
+
+    def _fits(self, wanted: Wanted, place: int) -> bool:
+        return wanted.fits(self._timeline.rows[place])
 
     def over(self, level: int, start: int, direction: int) -> int | None:
         """Return the place of the next iteration, or end, of a loop at most `level` levels below the root."""
@@ -151,6 +166,18 @@ class LargeWays(Ways):
                 return place
         return None
 
+    def at_time(self, seconds: float) -> int:
+        outline = self._large.outline
+        if not len(outline.group_time):
+            return 0
+        group = outline.group_at_time(seconds)
+        rows = outline.rows_of_event(outline.group_first[group])
+        return outline.place_of_row(rows[-1]) if rows else outline.place_of_event(outline.group_first[group])
+
+    def _fits(self, wanted: Wanted, place: int) -> bool:
+        outline = self._large.outline
+        return wanted.fits_outlined(outline, outline.order[place])
+
     def iteration(self, loop: LoopNode, number: int) -> int | None:
         outline = self._large.outline
         own = self._large.loop_number(loop.path)
@@ -172,6 +199,10 @@ class LargeWays(Ways):
         row = outline.order[place]
         loop = outline.group_loop[outline.event_group[outline.row_event[row]]]
         return outline.kind_of(row), outline.loop_level[loop]
+
+
+def _begun_at(row: Row) -> float:
+    return row.loop.started_at if row.iteration is None else row.iteration.started_at
 
 
 def ways_of(timeline: Timeline) -> Ways:

@@ -28,6 +28,7 @@ COMMANDS = {
     "replay": "check that recordings still go the same way",
     "fork": "go on from inside a recording with one thing changed",
     "diff": "say where two runs part",
+    "policy": "try the rules that decide on calls: check, explain, test",
     "detect": "say what repeats in recordings",
     "check": "say whether recordings are sound",
 }

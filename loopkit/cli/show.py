@@ -214,7 +214,7 @@ def _show_where(options: argparse.Namespace) -> int:
     if options.follow:
         return 0 if _print_stream(EventFilter(condition).kept(follow_events(options.file)), options) else 1
     if options.events or options.json:
-        return 0 if _print_stream(EventFilter(condition).kept(events_in(options.file)), options) else 1
+        return 0 if _print_stream(EventFilter(condition).kept(events_in(options.file, condition)), options) else 1
     return _show_rows_where(condition, options)
 
 
@@ -230,7 +230,9 @@ def _show_rows_where(condition: Condition, options: argparse.Namespace) -> int:
             warn(notice)
         in_memory = not isinstance(recorded, LargeRun)
         events = (
-            recorded.events if in_memory else (event for event in events_in(options.file) if not isinstance(event, str))
+            recorded.events
+            if in_memory
+            else (event for event in events_in(options.file, condition) if not isinstance(event, str))
         )
         found = RowFilter(condition, events)
         print_toned(toned_report(recorded.timeline, found.shows))

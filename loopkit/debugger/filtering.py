@@ -11,6 +11,7 @@ from loopkit.debugger.conditions import Condition, fields_of
 from loopkit.debugger.moments import Moments
 from loopkit.debugger.nodes import Row, RowKind
 from loopkit.debugger.recorded import is_foreign, open_recording
+from loopkit.debugger.skimming import passing_over
 from loopkit.debugger.watching import stream_events
 
 _Item = TypeVar("_Item", str, str | None)
@@ -75,14 +76,17 @@ class RowFilter:
         return row.seq in self._numbers
 
 
-def events_in(path: str | Path) -> Iterator[e.Event | str]:
+def events_in(path: str | Path, condition: Condition | None = None) -> Iterator[e.Event | str]:
     """Yield the events of a recording, ours without loading it, or of another tool's session; words on what is damaged.
+
+    Args:
+        condition: events may be left out that it doesn't hold for and that it needs to know nothing of.
 
     Raises:
         UserError: it can't be read, in one line.
     """
     if not is_foreign(Path(path)):
-        yield from stream_events(path)
+        yield from stream_events(path, None if condition is None else passing_over(condition))
         return
     recorded = open_recording(path)
     yield from recorded.notices

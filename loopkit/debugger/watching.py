@@ -8,6 +8,7 @@ from pathlib import Path
 
 from loopkit.debugger.display import one_line
 from loopkit.debugger.numbered import NumberedEvents
+from loopkit.debugger.skimming import PassesOver
 from loopkit.encoding import DecodingError
 from loopkit.errors import UserError
 from loopkit.events import ROOT, Event, LoopFailed, LoopFinished
@@ -19,13 +20,16 @@ from loopkit.recording.stored_events import LineDecoder
 _PIECE = 1 << 22
 
 
-def stream_events(path: str | Path) -> Iterator[Event | str]:
+def stream_events(path: str | Path, passes_over: PassesOver | None = None) -> Iterator[Event | str]:
     """Yield a recording's events; a damaged line comes as words on what is wrong with it.
+
+    Args:
+        passes_over: says which lines are left out without being decoded.
 
     Raises:
         UserError: it can't be read, in one line.
     """
-    with open_lines(path) as (_, _, lines):
+    with open_lines(path, passes_over) as (_, _, lines):
         for line in lines:
             if isinstance(line.content, Event):
                 yield line.content

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -187,8 +187,14 @@ def newer(path: Path, header: Header) -> RecordingNewer:
 
 
 @contextmanager
-def open_lines(path: PathLike) -> Iterator[tuple[Header, bytes, Iterator[Line]]]:
+def open_lines(
+    path: PathLike, passes_over: Callable[[bytes], int | None] | None = None
+) -> Iterator[tuple[Header, bytes, Iterator[Line]]]:
     """Open a recording: its header, the header's line, and its other lines, read as they are asked for.
+
+    Args:
+        passes_over: gives the number of the event in a line of today's format that is left out without being decoded,
+            None for one that is wanted.
 
     Raises:
         RecordingError: there is no recording at `path`, or it can't be read, in one line.
@@ -200,7 +206,8 @@ def open_lines(path: PathLike) -> Iterator[tuple[Header, bytes, Iterator[Line]]]
     with file:
         with _reading(path):
             header, line = _header(path, file)
-        yield header, line, _lines(path, file, len(line), header.format)
+        skipped = passes_over if header.format == FORMAT else None
+        yield header, line, _lines(path, file, len(line), header.format, skipped)
 
 
 @contextmanager
@@ -241,7 +248,13 @@ def _header(path: Path, file: BinaryIO) -> tuple[Header, bytes]:
         raise RecordingDamaged(str(path), 1, str(error)) from None
 
 
-def _lines(path: Path, file: BinaryIO, offset: int, number_of_format: int) -> Iterator[Line]:
+def _lines(
+    path: Path,
+    file: BinaryIO,
+    offset: int,
+    number_of_format: int,
+    passes_over: Callable[[bytes], int | None] | None,
+) -> Iterator[Line]:
     lenient = number_of_format > FORMAT
     upgrade = upgrade_from(number_of_format)
     change = unchanged if upgrade is None else upgrade.event
@@ -250,6 +263,10 @@ def _lines(path: Path, file: BinaryIO, offset: int, number_of_format: int) -> It
         for number, line in enumerate(file, start=2):
             start, offset = offset, offset + len(line)
             if line.isspace():
+                continue
+            skipped = None if passes_over is None else passes_over(line)
+            if skipped is not None and last < skipped <= last + 1 + unreadable:
+                last, unreadable = skipped, 0
                 continue
             content, is_as_written = opened(line)
             try:

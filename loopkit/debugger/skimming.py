@@ -23,8 +23,14 @@ _OWN = {"kind", "event", "time", "iteration", "loop", "depth", "error", "warning
 _WITHOUT_CALL = {"LoopStarted", "IterationStarted", "ModelRequested", "ModelReplied"}
 _WITHOUT_FAILURE = _WITHOUT_CALL | {"DecisionRequested", "Decided", "ToolStarted"}
 _RESULT = "ToolReturned"
-# the types that a condition on other fields need not have seen
-_WITHOUT_CONSEQUENCE = {_RESULT}
+_OF_CALLS = {"ModelRequested", "DecisionRequested", "Decided", "ToolStarted", _RESULT}
+# of fields that say what earlier events told: the types that tell them nothing
+_WITHOUT_CONSEQUENCE: dict[str, set[str]] = {
+    **dict.fromkeys(("tool", "model", "agent", "cost.own", "tokens.total", "cost.total"), _OF_CALLS),
+    **dict.fromkeys(("args", "decision", "by"), _OF_CALLS - {"Decided"}),
+    "text": {"ModelRequested", _RESULT},
+    "duration": {_RESULT},
+}
 _MISSING_IN: dict[str, set[str]] = {
     "error": _WITHOUT_FAILURE,
     "warning": _WITHOUT_FAILURE | {_RESULT},
@@ -78,8 +84,9 @@ class _Skimmed:
 
 def passing_over(condition: Condition) -> PassesOver:
     """Return what says which lines may be passed over."""
-    by_itself = all(field.name in _OWN for field in fields_of(condition))
-    types = {name.encode() for name in (_KNOWN_TYPES if by_itself else _WITHOUT_CONSEQUENCE)}
+    told = [_WITHOUT_CONSEQUENCE.get(field.name, set()) for field in fields_of(condition) if field.name not in _OWN]
+    by_itself = not told
+    types = {name.encode() for name in _KNOWN_TYPES.intersection(*told)}
     # a loop whose start is missing begins with the first event that is seen of it
     loops: set[bytes] = set()
 

@@ -48,6 +48,7 @@ class Attachable(Protocol):
 Owner = TypeVar("Owner", bound=Attachable)
 
 COMMANDS: dict[str, Callable[..., Any]] = {}
+QUESTIONS: set[str] = set()
 REPORTED: dict[str, Callable[..., Any]] = {}
 
 
@@ -70,6 +71,14 @@ def command(
         return answer
 
     return do
+
+
+def question(
+    method: Callable[Concatenate[Owner, Parameters], Result],
+) -> Callable[Concatenate[Owner, Parameters], Result]:
+    """Make a method a command that changes nothing, so that whoever only watches may ask it too."""
+    QUESTIONS.add(method.__name__)
+    return command(method)
 
 
 def reported(read: Callable[[Owner], Result]) -> Callable[[Owner], Result]:

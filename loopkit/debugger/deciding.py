@@ -6,7 +6,7 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
-from loopkit.debugger.commanding import Elsewhere, command
+from loopkit.debugger.commanding import Elsewhere, command, question
 from loopkit.debugger.display import one_line
 from loopkit.debugger.standing import Standing
 from loopkit.errors import DecisionNotAccepted
@@ -68,12 +68,12 @@ class Deciding:
 
     # ── what stands at a gate ────────────────────────────────────────────────────────────────────────────────────────
 
-    @command
+    @question
     def standing(self) -> tuple[Standing, ...]:
         """Return the loops that stand at a gate, with what may be changed there; the root comes first."""
         return () if self._live is None else self._live.standing()
 
-    @command
+    @question
     def history(self, loop: str = ROOT) -> tuple[Message, ...]:
         """Return the messages that a loop's next request carries, as recorded; empty once it has ended."""
         return () if self._live is None else self._live.history(loop)

@@ -277,7 +277,7 @@ class RemoteRun:
                 self._ended.set()
 
     def _say_goodbye(self, why: object) -> None:
-        if not self._report.get("ended"):
+        if not self._report.get("ended") and not self._closing.is_set():
             self._failure = f"the session ended before its run: {one_line(str(why), 200)}"
         self._over.set()
         raise wire.ConnectionEnded("it said goodbye")

@@ -15,7 +15,7 @@ from typing import Any
 
 from loopkit import __version__
 from loopkit.debugger import wire
-from loopkit.debugger.commanding import do_command, report_of, signatures
+from loopkit.debugger.commanding import QUESTIONS, do_command, report_of, signatures
 from loopkit.debugger.doors import Door
 from loopkit.debugger.live import LiveRun
 from loopkit.debugger.policy import Policy
@@ -164,7 +164,7 @@ class SessionServer:
             self._let_decide(viewer)
             self._tell()
             return None
-        if viewer is not self._decider:
+        if viewer is not self._decider and name not in QUESTIONS:
             decides = "nobody decides" if self._decider is None else f"{self._decider.name} decides"
             raise CommandRefused(f"{decides} here: take over first")
         self._take_in()

@@ -23,7 +23,7 @@ from loopkit.events import Event, Unrecognised
 from loopkit.recording.lines import event_line
 
 PIECE_BYTES = 1 << 16
-REFUSING_SECONDS = 1.0
+PARTING_SECONDS = 1.0
 _ROLES = ("decide", "take over", "watch")
 
 
@@ -134,6 +134,8 @@ class Viewer:
             self._teller.start()
             while not self.left_in_order and (line := lines.next(wire.LONGEST_COMMAND)) is not None:
                 self._take(line)
+            if self.left_in_order:
+                self._part_with("detached")
         except wire.WireError as error:
             self._refuse(str(error))
         except (wire.ConnectionEnded, OSError):
@@ -176,16 +178,19 @@ class Viewer:
             self._host.changed.notify_all()
 
     def _refuse(self, why: str) -> None:
-        teller = self._teller
-        if teller is None:
-            with suppress(OSError):
-                self._connection.settimeout(REFUSING_SECONDS)
-                self._connection.sendall(wire.line_of({"refused": why}))
+        if self._teller is not None:
+            self._part_with(why)
             return
+        with suppress(OSError):
+            self._connection.settimeout(PARTING_SECONDS)
+            self._connection.sendall(wire.line_of({"refused": why}))
+
+    def _part_with(self, why: str) -> None:
+        assert self._teller is not None
         with self._host.changed:
-            self._last_words = {"bye": why}
+            self.say_goodbye(why)
             self._host.changed.notify_all()
-        teller.join(REFUSING_SECONDS)
+        self._teller.join(PARTING_SECONDS)
 
     def _leave(self) -> None:
         with self._host.changed:

@@ -102,6 +102,7 @@ def served(
     stand_in: Policy | None = None,
     return_seconds: float = 0.0,
     config: ToolLoopConfig | None = None,
+    task: str = "go",
 ) -> Iterator[Served]:
     """A served run of a scripted agent; at the end it is stopped, and its viewers are told."""
     provider = ScriptedProvider(script) if isinstance(script, list) or callable(script) else script
@@ -110,7 +111,7 @@ def served(
         # a socket's path is short, and a test's folder may not be
         folder = stack.enter_context(tempfile.TemporaryDirectory())
         door = stack.enter_context(closing(Door(place or SocketPlace(Path(folder) / "run.sock"))))
-        live = LiveRun(agent, "go", path, None, backend=backend, durability="none", stand_in=stand_in)
+        live = LiveRun(agent, task, path, None, backend=backend, durability="none", stand_in=stand_in)
         session = Session(live=live, title=live.title)
         server = SessionServer(session, live, door, stand_in=stand_in, return_seconds=return_seconds)
         viewers = stack.enter_context(ExitStack())

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from loopkit import ToolCall
+from loopkit import Message, ToolCall
 from loopkit import events as e
 from loopkit.debugger.places import PortPlace
 from loopkit.debugger.policy import ApproveAll, ReadOnly
@@ -161,6 +161,29 @@ def test_one_that_only_watches_never_decides(path: Path) -> None:
         session.take_over()
         session.approve("root/1.1", 1)
         eyes.until_ended()
+
+
+def test_whoever_watches_may_ask_what_changes_nothing_and_sees_what_the_decider_would(path: Path) -> None:
+    """Whole messages go over the wire: what stands at a gate, and its change by whoever decides."""
+    with served([SUM, "done"], path) as run:
+        session, eyes = run.attach()
+        (one,) = eyes.until_pending()
+        session.next_iteration()
+        session.approve(one.call, one.version)
+        eyes.until_paused()
+        watcher, watching = run.attach("watch")
+        watching.until_paused()
+        (standing,) = watcher.standing()
+        assert (standing,) == session.standing()
+        assert watcher.history("root") == session.history("root")
+        with pytest.raises(CommandRefused, match="take over first"):
+            watcher.inject("hello")
+        messages = (*session.history("root"), Message.user("and now?"))
+        session.edit_request("root", standing.seen, messages=messages)
+        assert watcher.history("root") == messages
+        session.resume()
+        eyes.until_ended()
+    assert_sound(path)
 
 
 def test_one_may_come_to_take_over(path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -50,11 +50,18 @@ class RowFilter:
         self._calls: set[str] = set()
         self._iterations: set[tuple[str, int]] = set()
         self._numbers: set[int] = set()
+        self._taken = 0
         for event in events:
             self.take(event)
 
+    def take_all(self, events: Sequence[e.Event]) -> None:
+        """Take in what is new among all events of the run."""
+        for place in range(self._taken, len(events)):
+            self.take(events[place])
+
     def take(self, event: e.Event) -> bool:
         """Take in the next event; say whether the condition holds for it."""
+        self._taken += 1
         if not self._filter.take(event):
             return False
         self.events += 1

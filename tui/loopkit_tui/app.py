@@ -29,7 +29,7 @@ from loopkit.debugger.session import Session
 from loopkit.debugger.targets import recordings_folder
 from loopkit.errors import UserError
 from loopkit_tui.beside import Beside
-from loopkit_tui.opening import Starter, open_target, session_of_demo
+from loopkit_tui.opening import Starter, open_recorded, open_target, session_of_demo
 from loopkit_tui.painting import shortened
 from loopkit_tui.screens.asking import LineScreen
 from loopkit_tui.screens.diff import DiffScreen
@@ -153,7 +153,7 @@ class LoopkitApp(App[None]):
 
     def open_run(self, path: Path, at: Place | None = None) -> None:
         """Show a recording over what is shown."""
-        self.beside.begin(lambda: Session.open(path), lambda session: self.show_session(session, at))
+        self.beside.begin(partial(open_recorded, path), lambda session: self.show_session(session, at))
 
     @on(HomeScreen.RunChosen)
     def _open_chosen(self, message: HomeScreen.RunChosen) -> None:

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
+from loopkit.debugger.breakpoint_file import project_breakpoints
 from loopkit.debugger.policy_file import load_policy
 from loopkit.debugger.session import Session
 from loopkit.debugger.targets import find_target, load_agent
@@ -28,11 +29,20 @@ def open_target(target: str, task: str | None, policy: str | None = None) -> Ses
     if found.kind == "folder":
         return Path(found.text)
     if found.kind == "recording":
-        return Session.open(found.text)
+        return open_recorded(Path(found.text))
     agent = load_agent(found.text)
     rules = None if policy is None else load_policy(policy)
-    start = partial(Session.start, agent, policy=rules, project=Path())
+    start = partial(Session.start, agent, policy=rules, project=Path(), breakpoints=project_breakpoints())
     return start if task is None else start(task)
+
+
+def open_recorded(path: Path) -> Session:
+    """Return a session for a recording, with the project's breakpoints.
+
+    Raises:
+        UserError: it can't be opened.
+    """
+    return Session.open(path, breakpoints=project_breakpoints())
 
 
 def session_of_demo() -> Session:
@@ -43,4 +53,4 @@ def session_of_demo() -> Session:
     """
     from loopkit.debugger.demo import DEMO_TASK, demo_agent  # noqa: PLC0415  # only who tries it needs it
 
-    return Session.start(demo_agent(), DEMO_TASK)
+    return Session.start(demo_agent(), DEMO_TASK, breakpoints=project_breakpoints())

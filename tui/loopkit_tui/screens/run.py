@@ -73,6 +73,7 @@ class RunScreen(Screen[None]):
     pending: PendingView
     key_bar: KeyBar
     needle: str
+    condition: str
     file_search: FileSearch | None
 
     class Woken(Message):
@@ -87,6 +88,7 @@ class RunScreen(Screen[None]):
         self.walk = Walk(self)
         self.reading = ReadingOn(self)
         self.needle = ""
+        self.condition = ""
         self.file_search = None
         self.tab_before_count = 0
         self.keys_reader: KeyReader[RunScreen] = KeyReader(RUN_COMMANDS)

@@ -14,6 +14,7 @@ from loopkit_tui.file_search import FileSearch
 from loopkit_tui.screens.asking import SearchScreen, StopScreen
 from loopkit_tui.screens.deciding_commands import forget_rules, inject, same_again
 from loopkit_tui.screens.keys import KeysScreen
+from loopkit_tui.screens.stepping_commands import STEPPING_COMMANDS, go, too_large
 from loopkit_tui.walking import holds
 from loopkit_tui.widgets.virtual_list import VirtualList
 
@@ -49,7 +50,7 @@ def _single(screen: RunScreen) -> str:
 def _must_decide(screen: RunScreen) -> str:
     if _watches(screen):
         return _watches(screen)
-    if screen.steers and screen.decisions.pending:
+    if screen.steers and screen.decisions.pending and not screen.session.walks:
         return "decide first: a approve, e edit, d deny, w answer"
     return ""
 
@@ -61,9 +62,11 @@ def _still_runs(screen: RunScreen) -> str:
 
 
 def _not_paused(screen: RunScreen) -> str:
+    if not screen.steers and screen.session.breakpoints:
+        return too_large(screen)
     if _not_live(screen):
         return _not_live(screen)
-    goes_on = screen.status.state != "paused" and not screen.session.stands_next
+    goes_on = screen.status.state != "paused" and not screen.session.stands_next and not screen.session.walks
     return _must_decide(screen) or ("it is running" if goes_on else "")
 
 
@@ -86,26 +89,20 @@ def _pause(screen: RunScreen) -> None:
 
 def _step(screen: RunScreen) -> None:
     if screen.steers:
-        screen.timeline.following = True
-        screen.session.step()
-        screen.take_in()
+        go(screen, screen.session.step)
     else:
         screen.walk.step(1)
 
 
 def _next_iteration(screen: RunScreen) -> None:
     if screen.steers:
-        screen.timeline.following = True
-        screen.session.next_iteration()
-        screen.take_in()
+        go(screen, screen.session.next_iteration)
     else:
         screen.walk.over(1)
 
 
 def _continue(screen: RunScreen) -> None:
-    screen.timeline.following = True
-    screen.session.resume()
-    screen.take_in()
+    go(screen, screen.session.resume)
 
 
 def _stop(screen: RunScreen) -> None:
@@ -135,6 +132,7 @@ def _go_to(screen: RunScreen) -> None:
 
 def _go_to_end(screen: RunScreen) -> None:
     if screen.active_region() is screen.timeline:
+        screen.session.look_live()
         screen.walk.to_edge(end=True)
     else:
         screen.active_region().move_to(screen.active_region().count() - 1)
@@ -280,7 +278,8 @@ RUN_COMMANDS: tuple[Command[RunScreen], ...] = (
             _RUN, "step", _must_decide),
     Command("run.next", "to the next iteration, over sub-agents", ("n",), _next_iteration, _RUN, "next", _must_decide),
     Command("row.back", "one row back", ("b",), lambda s: s.walk.step(-1), _RUN, "back"),
-    Command("run.continue", "run on until something waits", ("c",), _continue, _RUN, "continue", _not_paused),
+    *STEPPING_COMMANDS,
+    Command("run.continue", "run on; in a recording, to the next breakpoint", ("c",), _continue, _RUN, "continue", _not_paused),
     Command("run.pause", "stand at the next gate", ("p",), _pause, _RUN, "pause", _not_running),
     Command("run.stop", "end the run now (asks; a reason may be given)", ("X",), _stop, _RUN, "stop", _not_live),
     Command("run.compare", "beside its parent, or beside a run that you choose", ("D",), _compare,

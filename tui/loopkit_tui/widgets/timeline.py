@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Callable, Sequence
 
 from rich.cells import cell_len
 
@@ -30,6 +31,7 @@ class TimelineView(VirtualList):
         self.following = False
         self._folded: set[str] = set()
         self._open_rows: list[int] | None = None
+        self._kept: Callable[[Sequence[Row]], list[int]] | None = None
         self._selected: Row | None = None
         self._selected_index = 0
 
@@ -38,9 +40,21 @@ class TimelineView(VirtualList):
         self.timeline = timeline
         self.ways = ways_of(timeline)
         self._folded.clear()
+        self._kept = None
         self._open_rows = None
         self.update_size()
         self.set_cursor(0)
+
+    def filter(self, kept: Callable[[Sequence[Row]], list[int]] | None) -> None:
+        """Draw only some rows.
+
+        Args:
+            kept: returns the places of those that are drawn, in order; asked again whenever rows come in. None draws all.
+        """
+        self._kept = kept
+        self._lay_out()
+        self.update_size()
+        self.set_cursor(self._position(self._selected_index))
 
     # ── rows that are not folded away ────────────────────────────────────────────────────────────────────────────────
 
@@ -127,6 +141,10 @@ class TimelineView(VirtualList):
             self.set_cursor(self._position(self._selected_index))
 
     def _lay_out(self) -> None:
+        if self._kept is not None:
+            # what was asked for is drawn, folded away or not
+            self._open_rows = self._kept(self.timeline.rows)
+            return
         if not self._folded:
             self._open_rows = None
             return

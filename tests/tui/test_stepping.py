@@ -19,7 +19,7 @@ pytestmark = pytest.mark.anyio
 async def test_into_over_and_out_of_a_sub_agent() -> None:
     app = LoopkitApp(flaky().session())
     async with app.run_test(size=(120, 40)) as pilot:
-        await pilot.press("3", "g", "i")
+        await pilot.press("3", "g", "I")
         assert run_screen(app).session.track.loop == "root/3.1#1"
         inside = selected_line(app)
         await pilot.press("o")

@@ -149,7 +149,7 @@ def _show_only(screen: RunScreen) -> None:
 _RUN, _FIND = "run", "find"
 
 STEPPING_COMMANDS: tuple[Command[RunScreen], ...] = (
-    Command("run.into", "into the next sub-agent", ("i",), _walk("into"), _RUN, "into", _cannot_walk),
+    Command("run.into", "into the next sub-agent", ("I",), _walk("into"), _RUN, "into", _cannot_walk),
     Command("run.over", "this agent's next stop, over sub-agents", ("o",), _walk("over"),
             _RUN, "over", _cannot_walk),
     Command("run.out", "out of this sub-agent", ("u",), _walk("out"), _RUN, "out", _cannot_walk),

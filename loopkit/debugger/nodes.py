@@ -220,7 +220,7 @@ class LoopNode:
         subtree_usage: the same of this loop and all below it.
         reason: why it ended with a result, or None.
         failure: the exception it ended with, or None.
-        paused_at: id of the gate that it stands at, or None.
+        paused_at: id of the gate that it stands at, or None; `paused_since`: seconds since the run started.
         cut_off: whether its recording ends before it does.
         counted: how many iterations and calls there are where `iterations` holds only those that are looked at.
     """
@@ -237,6 +237,7 @@ class LoopNode:
     reason: TerminationReason | None = None
     failure: Failure | None = None
     paused_at: str | None = None
+    paused_since: float | None = None
     ended_at: float | None = None
     cut_off: bool = False
     counted: Counted | None = None
@@ -303,6 +304,7 @@ class Row:
         call: set for `CALL`, and for `AGENT` the call that started it.
         warning: set for `WARNING`.
         event: set for `NOTE` and `MESSAGE`.
+        took: seconds that a person stood there before an edit that `event` is, or None.
     """
 
     kind: RowKind
@@ -312,6 +314,7 @@ class Row:
     call: CallNode | None = None
     warning: RepetitionDetected | None = None
     event: Event | None = None
+    took: float | None = None
 
 
 Node: TypeAlias = CallNode | IterationNode | LoopNode

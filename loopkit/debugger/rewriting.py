@@ -5,10 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from loopkit import events as e
-from loopkit.debugger.nodes import CallStatus
+from loopkit.debugger.nodes import CallStatus, LoopNode
 
 if TYPE_CHECKING:
     from loopkit.debugger.timeline import Timeline
+
+
+_EDITS = (e.HistoryEdited, e.AgentChanged, e.AnswerEdited, e.ResultEdited)
+
+
+def took(loop: LoopNode, event: e.Event) -> float | None:
+    """Return how long a loop had stood at a gate when somebody edited what stands there, or None."""
+    if loop.paused_since is None or not isinstance(event.fact, _EDITS):
+        return None
+    return max(0.0, event.t - loop.paused_since)
 
 
 def answer_edited(timeline: Timeline, event: e.Event, fact: e.AnswerEdited) -> None:

@@ -348,13 +348,15 @@ def _note(row: Row) -> RowText:
             words = f"{type_name} {arguments_line(data)}"
         case _:
             words = f"{row.event.type} {arguments_line(encode(fact))}"
-    return RowText(row.loop.level, "", "·", "note", one_line(words), "", "", tone)
+    return RowText(row.loop.level, "", "·", "note", one_line(words), "", seconds_text(row.took), tone)
 
 
 def _edit_text(fact: e.HistoryEdited | e.AgentChanged | e.AnswerEdited | e.ResultEdited | e.Reopened) -> str:
     match fact:
         case e.HistoryEdited(start, stop):
             what = f"messages {start}-{stop} edited"
+        case e.AgentChanged(by="person"):
+            what = "the model, its settings or its tools changed"
         case e.AgentChanged(agent):
             what = f"goes on as {agent}, which is another agent or another version of it: changed"
         case e.AnswerEdited():

@@ -265,11 +265,12 @@ class Timeline:
 
     def _pausing(self, event: e.Event, fact: e.Paused) -> None:
         loop = self._loop(event)
-        loop.paused_at = fact.gate
+        loop.paused_at, loop.paused_since = fact.gate, event.t
         self._paused[event.loop] = loop
 
     def _resuming(self, event: e.Event, fact: e.Resumed) -> None:
-        self._loop(event).paused_at = None
+        loop = self._loop(event)
+        loop.paused_at = loop.paused_since = None
         self._paused.pop(event.loop, None)
 
     def _noted(self, event: e.Event, fact: e.Fact) -> None:
@@ -322,7 +323,7 @@ class Timeline:
     def _end_loop(self, event: e.Event) -> LoopNode:
         loop = self._loop(event)
         loop.ended_at = event.t
-        loop.paused_at = None
+        loop.paused_at = loop.paused_since = None
         self._paused.pop(event.loop, None)
         self._open_loops.pop(event.loop, None)
         self._leave_last_calls(loop)
@@ -342,7 +343,7 @@ class Timeline:
         """Give an event a line of its own."""
         loop = self.loops.get(event.loop, self.root)
         if loop is not None:
-            self._order.put(Row(RowKind.NOTE, event.seq, loop, event=event))
+            self._order.put(Row(RowKind.NOTE, event.seq, loop, event=event, took=rewriting.took(loop, event)))
 
 
 def task_text(messages: Iterable[Message]) -> str:

@@ -11,7 +11,7 @@ import pytest
 
 from loopkit import Agent, ScriptedProvider, ToolCall, replay, tool
 from loopkit import events as e
-from loopkit.debugger.rows import row_text
+from loopkit.debugger.rows import row_text, seconds_text
 from loopkit.debugger.session import Session
 from loopkit.debugger.standing import Standing
 from loopkit.errors import DecisionNotAccepted
@@ -63,7 +63,11 @@ def test_an_edited_result_is_what_the_model_gets_and_the_original_stays(backend:
         assert facts_of(session, e.ResultEdited) == [e.ResultEdited("root/1.1", "about 4", "person", True)]
         told = provider.requests[1].messages[-1].tool_results[0]
         assert (told.content, told.is_error) == ("about 4", True)
-        assert any("edited by person" in str(row_text(row)) for row in session.timeline.rows)
+        (row,) = [row for row in session.timeline.rows if "edited by person" in row_text(row).detail]
+        paused = [event.t for event in session.events if isinstance(event.fact, e.Paused)][-1]
+        edited = [event.t for event in session.events if isinstance(event.fact, e.ResultEdited)][-1]
+        assert row.took == edited - paused
+        assert row_text(row).right == seconds_text(row.took)
     assert_sound(session)
 
 

@@ -90,3 +90,6 @@ class BackgroundSearch:
     def edges(self) -> tuple[int, int] | None:
         """Where the first and the last hit so far begin, or None."""
         return (self._starts[0], self._starts[-1]) if self._starts else None
+
+
+__all__ = ["MOST_HITS", "BackgroundSearch", "Hit", "find_in"]

@@ -22,7 +22,7 @@ from loopkit.debugger.timeline import Timeline, task_text
 from loopkit.debugger.under_way import RemoteRunUnderWay, RunUnderWay
 from loopkit.errors import UserError
 from loopkit.events import ROOT, Event
-from loopkit.messages import Problem
+from loopkit.messages import Message, Problem
 from loopkit.recording.syncing import Durability
 from loopkit.tools.checks import SchemaCheck
 
@@ -145,6 +145,12 @@ class Session(Queueing, Stepping):
     def live(self) -> bool:
         """Whether an agent is attached, also after it ended."""
         return self._run is not None
+
+    @property
+    def conversation(self) -> tuple[Message, ...] | None:
+        """The whole transcript of a live run that came to its end, with what placeholders stand for; else None."""
+        result = None if self._live is None else self._live.result
+        return None if result is None else tuple(result.messages)
 
     @property
     def mode(self) -> Mode:

@@ -61,8 +61,11 @@ def find_target(text: str) -> Target:
     )
 
 
-def load_agent(spec: str) -> Agent:
+def load_agent(spec: str, *, anew: bool = False) -> Agent:
     """Import the agent that `path.py:name` or `package.module:name` names.
+
+    Args:
+        anew: read its code, and what it imports from beside it, once more.
 
     Raises:
         AgentPathError: the file, the module or the name is missing, importing it fails, or it is no agent.
@@ -70,6 +73,8 @@ def load_agent(spec: str) -> Agent:
     place, colon, name = spec.rpartition(":")
     if not colon:
         place, name = spec, ""
+    if anew:
+        _forget(place)
     module = _load_file(place) if _names_a_file(place) else _load_module(place)
     if not name:
         raise AgentPathError(f"{one_line(place)}: say which agent, as {one_line(place)}:NAME; {_agents_in(module)}")
@@ -146,6 +151,23 @@ def _agents_in(module: ModuleType) -> str:
     if not names:
         return "there is no agent in it"
     return f"{'agent' if len(names) == 1 else 'agents'} in it: {one_line(', '.join(names))}"
+
+
+def _forget(place: str) -> None:
+    """Have the user's own code beside an agent imported again at its next import."""
+    if _names_a_file(place):
+        folder = str(Path(place).expanduser().resolve().parent) + os.sep
+        for name, module in list(sys.modules.items()):
+            file: str = getattr(module, "__file__", None) or "<none>"
+            beside = str(Path(file).resolve()).startswith(folder)
+            if beside and _is_the_users(file) and name != "__main__":
+                del sys.modules[name]
+    else:
+        package = place.partition(".")[0]
+        for name in [name for name in sys.modules if f"{name}.".startswith(f"{package}.")]:
+            if package != __name__.partition(".")[0]:
+                del sys.modules[name]
+    importlib.invalidate_caches()
 
 
 def _load_file(place: str) -> ModuleType:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Literal, TypeAlias
 
 from loopkit.debugger.large import LargeTimeline
@@ -11,6 +11,7 @@ from loopkit.debugger.nodes import LoopNode, Row, RowKind
 from loopkit.debugger.outline import DECIDED, FAILED
 from loopkit.debugger.row_marks import is_decision, is_error
 from loopkit.debugger.timeline import Timeline
+from loopkit.events import Event
 
 Landmark: TypeAlias = Literal["error", "warning", "decision", "sub-agent", "iteration"]
 
@@ -115,6 +116,28 @@ class Ways:
             ):
                 return place
         return None
+
+    def event(self, seq: int, events: Sequence[Event]) -> int | None:
+        """Return the place of the row that shows an event.
+
+        Args:
+            seq: the event's number.
+            events: the run's, in order.
+        """
+        event = next((event for event in events if event.seq == seq), None)
+        if event is None:
+            return None
+        call = getattr(event.fact, "call", None)
+        best: int | None = None
+        for place, row in enumerate(self._timeline.rows):
+            if row.kind is RowKind.CALL and row.call is not None and row.call.id == call:
+                return place
+            if row.seq == seq:
+                return place
+            iteration = row.iteration if row.kind is RowKind.ITERATION else None
+            if row.loop.path == event.loop and (best is None or (iteration and iteration.number == event.iteration)):
+                best = place
+        return best
 
     def agents(self, paths: Collection[str]) -> list[tuple[int, int]]:
         """Return for some sub-agents the place of their line, and the place behind all their rows."""

@@ -102,12 +102,13 @@ def search(path: Path, needle: Needle, *, start: int = 0, stop: int | None = Non
             if not piece:
                 return
             for begin, end in needle.places(piece):
-                yield from _hits(piece[begin:end], needle.pattern, start + begin)
+                yield from hits_in(piece[begin:end], needle.pattern, start + begin)
             start += len(piece)
             yield start
 
 
-def _hits(line: bytes, pattern: re.Pattern[str], start: int) -> Iterator[Hit]:
+def hits_in(line: bytes, pattern: re.Pattern[str], start: int) -> Iterator[Hit]:
+    """Yield the texts of an event's line that hold what is looked for."""
     try:
         data = _read_json(opened(line)[0].decode())
         envelope = data["seq"], data["loop"], data["iteration"], data["type"]

@@ -13,6 +13,7 @@ def anyio_backend() -> str:
 @pytest.fixture(autouse=True)
 def _own_recordings_folder(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOOPKIT_RECORDINGS", str(tmp_path_factory.mktemp("recordings")))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
 
 
 @pytest.fixture(autouse=True)

@@ -25,11 +25,12 @@ from loopkit.debugger.comparison import RunComparison, compare_runs
 from loopkit.debugger.display import one_line, visible
 from loopkit.debugger.library import RunSummary, list_runs, parent_of
 from loopkit.debugger.recorded import open_recording
+from loopkit.debugger.remembered import remember_agent, remembered_agent
 from loopkit.debugger.session import Session
-from loopkit.debugger.targets import recordings_folder
+from loopkit.debugger.targets import load_agent, recordings_folder
 from loopkit.errors import UserError
 from loopkit_tui.beside import Beside
-from loopkit_tui.opening import Starter, open_recorded, open_target, session_of_demo
+from loopkit_tui.opening import Starter, agent_spec_of, open_recorded, open_target, session_of_demo
 from loopkit_tui.painting import shortened
 from loopkit_tui.screens.asking import LineScreen
 from loopkit_tui.screens.diff import DiffScreen
@@ -54,6 +55,7 @@ class LoopkitApp(App[None]):
         session: a run to begin with; without one, home.
         folder: where recordings are listed from.
         start: starts an agent; its task is asked for first.
+        agent_spec: how the agent of the first run was named, or empty.
     """
 
     CSS_PATH = "loopkit.tcss"
@@ -63,7 +65,12 @@ class LoopkitApp(App[None]):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+c,ctrl+q", "leave_at_once", "quit", priority=True)]
 
     def __init__(
-        self, session: Session | None = None, *, folder: Path | None = None, start: Starter | None = None
+        self,
+        session: Session | None = None,
+        *,
+        folder: Path | None = None,
+        start: Starter | None = None,
+        agent_spec: str = "",
     ) -> None:
         super().__init__()
         for theme in THEMES:
@@ -74,13 +81,14 @@ class LoopkitApp(App[None]):
         self.interrupted = False
         self._session = session
         self._start = start
+        self._agent_spec = agent_spec
         self._starts_with_run = session is not None or start is not None
         self.beside = Beside(self)
 
     def on_mount(self) -> None:
         self._leave_on_signals()
         if self._session is not None:
-            self.show_session(self._session)
+            self.show_session(self._session, agent_spec=self._agent_spec)
         elif self._start is not None:
             question = LineScreen("task", "", "what should the agent do?", "start it")
             self.push_screen(question, self._start_agent)
@@ -91,16 +99,32 @@ class LoopkitApp(App[None]):
         if not task or self._start is None:
             self.exit()
             return
-        self.beside.begin(partial(self._start, task), self.show_session)
+        self.beside.begin(partial(self._start, task), partial(self.show_session, agent_spec=self._agent_spec))
 
-    def show_session(self, session: Session, at: Place | None = None) -> None:
+    def show_session(
+        self,
+        session: Session,
+        at: Place | None = None,
+        *,
+        beside: Path | None = None,
+        agent_spec: str = "",
+        replaces: Session | None = None,
+    ) -> None:
         """Show a run; it is closed when it is left, or when the app ends.
 
         Args:
             at: where to begin: a loop's path and the number of one of its iterations.
+            beside: the recording that it is shown beside when it has ended.
+            agent_spec: how the agent was named that runs.
+            replaces: the run whose screen it takes.
         """
         self.sessions.append(session)
-        self.push_screen(RunScreen(session, at))
+        screen = RunScreen(session, at, beside=beside, agent_spec=agent_spec)
+        if replaces is None:
+            self.push_screen(screen)
+        else:
+            self.switch_screen(screen)
+            self._close_beside(replaces)
 
     def leave_run(self, session: Session) -> None:
         """Close a run that is shown, and go back to home, or end where the app began with the run."""
@@ -112,6 +136,9 @@ class LoopkitApp(App[None]):
         if session.live and session.path is not None and isinstance(self.screen, _NOTICING):
             path = shortened(one_line(str(session.path), 600), self.size.width - 15)
             self.screen.notice(f"recorded in {path}", "good")
+        self._close_beside(session)
+
+    def _close_beside(self, session: Session) -> None:
         threading.Thread(target=self._close, args=(session,), name="closing", daemon=True).start()
 
     def _close(self, session: Session) -> None:
@@ -157,11 +184,32 @@ class LoopkitApp(App[None]):
 
     @on(HomeScreen.RunChosen)
     def _open_chosen(self, message: HomeScreen.RunChosen) -> None:
-        self.open_run(message.path)
+        self.open_run(message.path, message.at)
 
     @on(HomeScreen.DemoChosen)
     def _start_demo(self) -> None:
         self.beside.begin(session_of_demo, self.show_session)
+
+    @on(HomeScreen.StartChosen)
+    def _ask_for_agent(self) -> None:
+        def named(spec: str | None) -> None:
+            if spec and spec.strip():
+                question = LineScreen("task", one_line(spec, 60), "what should the agent do?", "start it")
+                self.push_screen(question, partial(start, spec.strip()))
+
+        def start(spec: str, task: str | None) -> None:
+            if task:
+                self.beside.begin(lambda: Session.start(load_agent(spec), task), partial(started, spec))
+
+        def started(spec: str, session: Session) -> None:
+            remember_agent(self.folder, spec)
+            self.show_session(session, agent_spec=spec)
+
+        words = "path.py:name or package.module:name; the demo is loopkit.demo:agent"
+        question = LineScreen(
+            "start an agent", "it stops before each tool call", words, "go on", remembered_agent(self.folder)
+        )
+        self.push_screen(question, named)
 
     @on(HomeScreen.PairChosen)
     def _compare_chosen(self, message: HomeScreen.PairChosen) -> None:
@@ -261,14 +309,15 @@ def main(
     """
     _require_terminal()
     opened = session if session is not None else None if target is None else open_target(target, task, policy)
+    spec = "" if target is None else agent_spec_of(target)
     if opened is None:
         app = LoopkitApp()
     elif isinstance(opened, Session):
-        app = LoopkitApp(opened)
+        app = LoopkitApp(opened, agent_spec=spec)
     elif isinstance(opened, Path):
         app = LoopkitApp(folder=opened)
     else:
-        app = LoopkitApp(start=opened)
+        app = LoopkitApp(start=opened, agent_spec=spec)
     errors: list[str] = []
     paths: list[str] = []
     try:

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from loopkit import events as e
+from loopkit.debugger.context_use import context_use
+from loopkit.debugger.costs import cost_of_loops, cost_text
 from loopkit.debugger.display import one_line
 from loopkit.debugger.evidence import evidence_of
 from loopkit.debugger.nodes import IterationNode, LoopNode, Row, RowKind
@@ -95,6 +97,7 @@ def _iteration(iteration: IterationNode, around: Surroundings, folded: Folds) ->
         (usage_text(iteration.usage) if iteration.usage is not None else "", "muted"),
         (f"ended: {iteration.stop_reason.value.replace('_', ' ')}" if iteration.stop_reason else "", "muted"),
     )
+    yield from _context(iteration)
     for attempt in iteration.attempts:
         failure = attempt.failure
         yield Passage(f"✗ an attempt failed: {failure.type_name}: {failure.message}", indent=0, tone="bad")
@@ -110,6 +113,23 @@ def _iteration(iteration: IterationNode, around: Surroundings, folded: Folds) ->
         yield from title("it asks for")
         for call in iteration.calls:
             yield from call_facts(call)
+
+
+def _context(iteration: IterationNode) -> Iterator[Item]:
+    """How full the model's context was, and what was new in it."""
+    use = context_use(iteration)
+    if use.tokens is None and use.messages is None:
+        return
+    filled = f"context: {use.tokens:,} tokens" if use.tokens is not None else "context"
+    if use.window is not None and use.share is not None:
+        filled += f" of {use.window:,} ({use.share:.1%})"
+    more = [f"{use.more_messages:+,} messages"] if use.more_messages is not None else []
+    more += [f"{use.more_tokens:+,} tokens"] if use.more_tokens is not None else []
+    yield Facts(
+        (filled, "muted"),
+        (count_text(use.messages, "message") if use.messages is not None else "", "muted"),
+        (f"since the request before {', '.join(more)}" if more else "", "plain"),
+    )
 
 
 def _answer(iteration: IterationNode, around: Surroundings, folded: Folds) -> Iterator[Item]:
@@ -199,12 +219,29 @@ def _figures(loop: LoopNode) -> Iterator[Item]:
     """What a loop took, and what it took together with all sub-agents below it."""
     loops = loop.subtree()
     if len(loops) == 1:
-        yield Passage(f"{_counts(loops)}, {usage_text(loop.usage)}")
+        yield Passage(f"{_counts(loops)}, {usage_text(loop.usage)}{_spent(loops)}")
         return
-    yield Labelled([("  of its own  ", "muted")], f"{_counts([loop])}, {usage_text(loop.usage)}")
+    yield Labelled([("  of its own  ", "muted")], f"{_counts([loop])}, {usage_text(loop.usage)}{_spent([loop])}")
     below = count_text(len(loops) - 1, "sub-agent")
-    words = f"{_counts(loops)}, {below}, {usage_text(loop.subtree_usage)}"
+    words = f"{_counts(loops)}, {below}, {usage_text(loop.subtree_usage)}{_spent(loops)}"
     yield Labelled([("  whole tree  ", "muted")], words)
+
+
+def _spent(loops: list[LoopNode]) -> str:
+    """The time that their models and tools took, and what is known of their cost."""
+    iterations = [iteration for loop in loops for iteration in loop.iterations]
+    models = sum(iteration.seconds or 0.0 for iteration in iterations)
+    tools = sum(call.seconds or 0.0 for iteration in iterations for call in iteration.calls if not call.children)
+    cost = cost_of_loops(loops)
+    dollars = cost_text(cost.dollars) if cost.priced else ""
+    if dollars and cost.unpriced:
+        dollars = f"at least {dollars}"
+    words = (
+        f"models {seconds_text(models)}" if models else "",
+        f"tools {seconds_text(tools)}" if tools else "",
+        dollars,
+    )
+    return "".join(f", {word}" for word in words if word)
 
 
 def _counts(loops: list[LoopNode]) -> str:

@@ -45,6 +45,12 @@ def open_recorded(path: Path) -> Session:
     return Session.open(path, breakpoints=project_breakpoints())
 
 
+def agent_spec_of(target: str) -> str:
+    """Return how an agent is named by a target; empty for a recording or a folder."""
+    found = find_target(target)
+    return found.text if found.kind == "agent" else ""
+
+
 def session_of_demo() -> Session:
     """Start the demo agent live, recorded in the recordings folder.
 

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 
+from loopkit.debugger.context_use import ContextUse, latest_use
 from loopkit.debugger.display import one_line
 from loopkit.debugger.rows import outcome_text, tokens_text
+from loopkit.messages import Usage
 from loopkit.outcomes import Complete, StopCondition
 from loopkit_tui.painting import Span, shortened
 
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from loopkit_tui.screens.run import RunScreen
 
 _RECORDED = "  recorded in "
+_BAR_CELLS = 6
+_HALF_FULL, _NEARLY_FULL = 0.6, 0.85
 
 
 def clock_text(seconds: float) -> str:
@@ -59,6 +63,29 @@ def status_spans(session: Session, status: Status) -> tuple[list[Span], list[Spa
         (f"{clock_text(status.elapsed)}{waited} ", "plain"),
     ]
     return left, right
+
+
+def context_spans(screen: RunScreen) -> list[Span]:
+    """Return how full the context of the selected row's agent was there: a bar of its window, or only its tokens."""
+    row = screen.timeline.selected
+    if row is None:
+        return []
+    use = latest_use(row.loop, row.iteration.number if row.iteration is not None else None)
+    return [] if use is None else [("ctx ", "muted"), *use_spans(use), ("  ", "plain")]
+
+
+def use_spans(use: ContextUse) -> list[Span]:
+    """Return a context's use as a bar and a percentage, or as tokens where the window is unknown."""
+    share = use.share
+    if share is None:
+        return [(tokens_text(Usage(use.tokens or 0)), "muted")]
+    full = round(share * _BAR_CELLS)
+    tone = "bad" if share >= _NEARLY_FULL else "warning" if share >= _HALF_FULL else "good"
+    return [
+        ("▇" * full, tone),
+        ("▁" * (_BAR_CELLS - full), "rule"),
+        (f" {share:.0%}" if share >= 0.01 else " <1%", tone),
+    ]
 
 
 def now_spans(screen: RunScreen) -> tuple[list[Span], list[Span]]:
@@ -130,6 +157,8 @@ def _after(screen: RunScreen) -> tuple[list[Span], list[Span]]:
     if session.notices:
         more = f" (+{len(session.notices) - 1})" if len(session.notices) > 1 else ""
         left.append((f"  ⚠ {one_line(session.notices[0], 200)}{more}", "warning"))
+    if not root.ended and session.source_format == "loopkit":
+        return left, _keys("O", "go on with an agent", "s", "step")
     return left, _keys("s", "step", "n", "next iteration", "b", "back")
 
 

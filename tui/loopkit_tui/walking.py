@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from loopkit.debugger.large import LargeTimeline
 from loopkit.debugger.nodes import Row, RowKind
 from loopkit.debugger.rows import row_text
+from loopkit.debugger.searching import Hit
 from loopkit.debugger.ways import Landmark
 from loopkit.encoding import encode
 
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from loopkit_tui.screens.run import RunScreen
 
 _REMEMBERED = 100
+_LOOK_SECONDS = 0.05
 
 
 def holds(row: Row, needle: str) -> bool:
@@ -102,6 +105,20 @@ class Walk:
         timeline = self._screen.timeline
         loop = timeline.timeline.loops.get(path)
         index = None if loop is None else timeline.ways.iteration(loop, number)
+        if index is not None:
+            self.go_to(index)
+
+    def to_hit(self, hit: Hit) -> None:
+        """To the row that shows a found event; in a large recording as soon as it was read that far."""
+        timeline = self._screen.timeline
+        large = timeline.timeline
+        if isinstance(large, LargeTimeline):
+            index = large.place_found(hit.start)
+            if index is None and self._screen.session.unsettled:
+                self._screen.set_timer(_LOOK_SECONDS, lambda: self.to_hit(hit))
+                return
+        else:
+            index = timeline.ways.event(hit.seq, self._screen.session.events)
         if index is not None:
             self.go_to(index)
 

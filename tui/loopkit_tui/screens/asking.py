@@ -141,7 +141,15 @@ class SearchScreen(LineScreen):
 
 
 class AnswerScreen(ModalScreen[Answer | None]):
-    """An answer in a tool's place, or None."""
+    """An answer in a tool's place, or None.
+
+    Args:
+        beside: what it is about.
+        title: what is asked for instead of such an answer.
+        text: what stands there at first.
+        may_fail: whether it may be an error.
+        word: what sending it is called.
+    """
 
     CSS_PATH = "asking.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -150,15 +158,27 @@ class AnswerScreen(ModalScreen[Answer | None]):
         ("ctrl+t", "turn", "as an error"),
     ]
 
-    def __init__(self, call: str) -> None:
+    def __init__(
+        self,
+        beside: str,
+        *,
+        title: str = "answer in the tool's place",
+        text: str = "",
+        may_fail: bool = True,
+        word: str = "send it",
+    ) -> None:
         super().__init__()
-        self._call = call
+        self._beside = beside
+        self._title = title
+        self._text = visible(text)
+        self._may_fail = may_fail
+        self._word = word
         self._is_error = False
 
     def compose(self) -> ComposeResult:
         with Vertical(id="question"):
             yield Bar(id="question-title")
-            yield TextInput(id="answer", soft_wrap=True)
+            yield TextInput(self._text, id="answer", soft_wrap=True)
             yield KeyBar(id="question-keys")
 
     def on_mount(self) -> None:
@@ -166,7 +186,7 @@ class AnswerScreen(ModalScreen[Answer | None]):
         self.query_one(TextInput).focus()
 
     def action_turn(self) -> None:
-        self._is_error = not self._is_error
+        self._is_error = self._may_fail and not self._is_error
         self._show()
 
     def action_send(self) -> None:
@@ -176,8 +196,9 @@ class AnswerScreen(ModalScreen[Answer | None]):
         self.dismiss(None)
 
     def _show(self) -> None:
-        kind = ("as an error", "bad") if self._is_error else ("as its result", "good")
-        words = [(" answer in the tool's place, ", "heading"), kind, (f"  {self._call}", "muted")]
+        kind = (", as an error", "bad") if self._is_error else (", as its result", "good")
+        words = [(f" {self._title}", "heading"), *([kind] if self._may_fail else []), (f"  {self._beside}", "muted")]
         self.query_one("#question-title", Bar).show(words)
         other = "as its result instead" if self._is_error else "as an error instead"
-        self.query_one(KeyBar).show_keys([("ctrl+s", "send it"), ("ctrl+t", other), ("esc", "never mind")])
+        keys = [("ctrl+s", self._word), ("ctrl+t", other), ("esc", "never mind")]
+        self.query_one(KeyBar).show_keys([key for key in keys if self._may_fail or key[0] != "ctrl+t"])

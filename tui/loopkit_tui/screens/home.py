@@ -18,10 +18,13 @@ from loopkit.debugger.costs import cost_text
 from loopkit.debugger.display import one_line, visible
 from loopkit.debugger.library import RunSummary, bundled_recordings, fork_tree, list_runs, newest_first, summarise
 from loopkit.debugger.rows import count_text
+from loopkit.debugger.search_over import Found
+from loopkit.debugger.searching import Hit
 from loopkit.errors import UserError
 from loopkit_tui.commands import Command, KeyReader, key_of
 from loopkit_tui.painting import Span, shortened
 from loopkit_tui.screens.keys import KeysScreen
+from loopkit_tui.screens.searching import SearchAllScreen
 from loopkit_tui.widgets.bars import Bar, KeyBar, RegionTitle
 from loopkit_tui.widgets.run_list import RunList, column_titles
 from loopkit_tui.widgets.virtual_list import VirtualList
@@ -47,12 +50,16 @@ class HomeScreen(Screen[None]):
     class DemoChosen(Message):
         """The person wants to try the demo agent."""
 
-    class RunChosen(Message):
-        """The person wants to look at a recording."""
+    class StartChosen(Message):
+        """The person wants to start an agent of their own."""
 
-        def __init__(self, path: Path) -> None:
+    class RunChosen(Message):
+        """The person wants to look at a recording, from its start or from what was found in it."""
+
+        def __init__(self, path: Path, at: Hit | None = None) -> None:
             super().__init__()
             self.path = path
+            self.at = at
 
     class PairChosen(Message):
         """The person wants to see two recordings beside each other."""
@@ -148,6 +155,23 @@ class HomeScreen(Screen[None]):
         else:
             self.post_message(self.RunChosen(run.path))
 
+    def start(self) -> None:
+        """Ask for an agent and a task."""
+        self.post_message(self.StartChosen())
+
+    def search(self) -> None:
+        """Look for words in all recordings."""
+        paths = [run.path for run in self.runs.runs if run.damaged is None]
+        if not paths:
+            self.notice("there is no recording to search", "muted")
+            return
+
+        def chosen(found: Found | None) -> None:
+            if found is not None:
+                self.post_message(self.RunChosen(found.path, found.hit))
+
+        self.app.push_screen(SearchAllScreen(paths), chosen)
+
     def mark(self) -> None:
         """Mark the recording under the cursor for a comparison, or take its mark back; the third one replaces the first."""
         run = self.runs.chosen
@@ -231,6 +255,8 @@ def _show_keys(screen: HomeScreen) -> None:
 
 HOME_COMMANDS: tuple[Command[HomeScreen], ...] = (
     Command("home.open", "open it", ("enter", "l", "right", "s"), lambda s: s.choose(), "home", "open"),
+    Command("search.start", "search in all recordings", ("/",), lambda s: s.search(), "home", "search"),
+    Command("home.start", "start an agent of yours", ("a",), lambda s: s.start(), "home", "start an agent"),
     Command("home.mark", "mark it, to compare two", ("space",), lambda s: s.mark(), "home", "mark"),
     Command("home.compare", "two marked ones beside each other; a fork beside its parent", ("D",),
             lambda s: s.compare(), "home", "diff"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, TypeAlias, cast
@@ -13,30 +14,35 @@ from textual.message import Message
 from textual.screen import Screen
 from textual.timer import Timer
 
+from loopkit.debugger.context_use import look_up_window
 from loopkit.debugger.display import one_line
 from loopkit.debugger.nodes import CallNode, Row, RowKind
-from loopkit.debugger.rows import count_text
+from loopkit.debugger.searching import Hit
 from loopkit.errors import CommandRefused
 from loopkit.events import Event
 from loopkit_tui.commands import Command, KeyReader, key_of
 from loopkit_tui.decisions import Decisions
-from loopkit_tui.describing import Surroundings, row_title
+from loopkit_tui.describing import Surroundings
 from loopkit_tui.event_index import EventsOfRows
+from loopkit_tui.going_on import GoingOn
 from loopkit_tui.painting import shortened
 from loopkit_tui.reading_on import ReadingOn
 from loopkit_tui.screens.asking import ConfirmScreen
-from loopkit_tui.screens.run_commands import RUN_COMMANDS, decides
+from loopkit_tui.screens.run_bars import draw_bars, draw_keys
+from loopkit_tui.screens.run_commands import RUN_COMMANDS
 from loopkit_tui.screens.trouble import TroubleScreen
-from loopkit_tui.standing import now_spans, status_spans
 from loopkit_tui.walking import Walk
 from loopkit_tui.widgets.bars import Bar, KeyBar, RegionTitle
-from loopkit_tui.widgets.detail import RAW_TAB, TABS, DetailView
+from loopkit_tui.widgets.detail import RAW_TAB, DetailView
 from loopkit_tui.widgets.document import Passage
+from loopkit_tui.widgets.minimap import Minimap
 from loopkit_tui.widgets.pending import PendingView
 from loopkit_tui.widgets.timeline import TimelineView
 from loopkit_tui.widgets.virtual_list import VirtualList
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from loopkit.debugger.session import Session
     from loopkit.debugger.status import Status
     from loopkit_tui.app import LoopkitApp
@@ -46,8 +52,8 @@ BATCH_SECONDS = 0.03
 CLOCK_SECONDS = 0.25
 NOTICE_SECONDS = 5.0
 COUNT_SECONDS = 1.5
-Place: TypeAlias = tuple[str, int]
-"""A loop's path and the number of one of its iterations."""
+Place: TypeAlias = tuple[str, int] | Hit
+"""A loop's path and the number of one of its iterations, or what a search has found."""
 NARROW_CELLS = 100
 
 
@@ -57,6 +63,8 @@ class RunScreen(Screen[None]):
     Args:
         session: the run; closed by whoever opened it.
         at: where to begin, or None for the start.
+        beside: the recording that it is shown beside when it has ended, or None.
+        agent_spec: how the agent was named that runs, or empty.
     """
 
     CSS_PATH = "run.tcss"
@@ -66,6 +74,7 @@ class RunScreen(Screen[None]):
     session: Session
     status: Status
     decisions: Decisions
+    going_on: GoingOn
     walk: Walk
     reading: ReadingOn
     timeline: TimelineView
@@ -79,10 +88,15 @@ class RunScreen(Screen[None]):
     class Woken(Message):
         """The session has something new; several of them before a batch count as one."""
 
-    def __init__(self, session: Session, at: Place | None = None) -> None:
+    def __init__(
+        self, session: Session, at: Place | None = None, *, beside: Path | None = None, agent_spec: str = ""
+    ) -> None:
         super().__init__()
         self.session = session
+        self.agent_spec = agent_spec
+        self.going_on = GoingOn(self)
         self._at = at
+        self._beside = beside
         self.status = session.status()
         self.decisions = Decisions(self)
         self.walk = Walk(self)
@@ -126,13 +140,23 @@ class RunScreen(Screen[None]):
         self.session.poll()
         self.timeline.show(self.session.timeline)
         self.timeline.following = self.session.live
+        self.query_one("#timeline-title", RegionTitle).map = Minimap(self.timeline)
         self.session.on_change(self.wake)
         self.take_in()
         if self.session.live:
             self.set_interval(CLOCK_SECONDS, self._tick)
         self.reading.begin()
-        if self._at is not None:
+        threading.Thread(target=self._look_up_window, name="window", daemon=True).start()
+        if isinstance(self._at, Hit):
+            self.walk.to_hit(self._at)
+        elif self._at is not None:
             self.walk.to_place(*self._at)
+
+    def _look_up_window(self) -> None:
+        """In a thread: the price table takes half a second to load."""
+        root = self.session.timeline.root
+        if root is not None and look_up_window(root.started.model):
+            self.wake()
 
     def active_region(self) -> VirtualList:
         """The region that has the keyboard."""
@@ -192,6 +216,8 @@ class RunScreen(Screen[None]):
             words = "the run has ended, recorded in "
             path = shortened(one_line(self.status.recording, 600), self.size.width - len(words) - 2)
             self.notice(words + path, "good")
+        if self._beside is not None and self.session.path is not None and self.is_current:
+            cast("LoopkitApp", self.app).compare(self._beside, self.session.path)
 
     def _tick(self) -> None:
         if self.steers:
@@ -243,51 +269,12 @@ class RunScreen(Screen[None]):
 
     def show_bars(self) -> None:
         """Draw the lines around the regions."""
-        if not self.is_mounted:
-            return
-        self.query_one("#status", Bar).show(*status_spans(self.session, self.status))
-        now = self.query_one("#now", Bar)
-        now.show(*now_spans(self))
-        now.set_class(self.steers and bool(self.decisions.pending), "waits")
-        row = self.timeline.selected
-        rows = self.timeline.count()
-        place = f" {self.timeline.cursor + 1} of {rows:,}" if rows else " nothing yet"
-        self._title("timeline", "timeline", [*self.reading.spans(), (place, "muted")])
-        tabs = [
-            (f" {number}·{name}", "key" if number - 1 == self.detail.tab else "muted")
-            for number, name in enumerate(TABS, 1)
-        ]
-        below = self.detail.lines_below
-        tone = "warning" if self.decisions.chosen else "muted"
-        more = [(f"↓ {count_text(below, 'more line')} ", tone)] if below else []
-        self._title("detail", row_title(row) if row is not None else "detail", [*more, *tabs])
-        pending = self.decisions.pending
-        self.set_class(bool(pending), "has-pending")
-        self._title("pending", f"waiting for you · {len(pending)}", [])
-        chosen = self.decisions.chosen
-        self.pending.show_pending(pending, chosen.call if chosen is not None else "")
-        self.show_keys()
-
-    def _title(self, region: str, words: str, right: list[tuple[str, str]]) -> None:
-        focused = self.active_region().id == region
-        self.query_one(f"#{region}-title", RegionTitle).show_title(words, right, focused=focused)
+        if self.is_mounted:
+            draw_bars(self)
 
     def show_keys(self) -> None:
         """Draw the keys that do something now."""
-        typed = self.keys_reader.typed
-        if typed in ("]", "["):
-            where = "next" if typed == "]" else "previous"
-            found = [(c.keys[0][1], c.short) for c in RUN_COMMANDS if c.keys[0].startswith(typed)]
-            self.key_bar.show_keys([(f"{typed} {where}", "…"), *found, ("esc", "never mind")])
-            return
-        able = [c for c in RUN_COMMANDS if c.short and len(c.keys[0]) != 2 and not c.unless(self)]
-        shown = [(c.keys[0], c.short) for c in able]
-        if self.steers and self.decisions.pending and self.decisions.chosen is None:
-            # on another row the keys that decide only go to what waits
-            shown = [("a", "show what waits"), *((c.keys[0], c.short) for c in able if not decides(c))]
-        if typed:
-            shown.insert(0, (f"{typed}g", f"to iteration {typed}"))
-        self.key_bar.show_keys([*shown, ("?", "all keys")])
+        draw_keys(self)
 
     def notice(self, words: str, tone: str = "warning", *, seconds: float = NOTICE_SECONDS) -> None:
         """Say something safe in the place of the keys, for a moment."""
@@ -363,6 +350,10 @@ class RunScreen(Screen[None]):
         rows = self.timeline.count()
         self.timeline.following = self.steers and self.timeline.cursor == rows - 1
         self.show_selected()
+
+    @on(RegionTitle.MapClicked)
+    def _map_clicked(self, message: RegionTitle.MapClicked) -> None:
+        self.walk.go_to(int(message.share * len(self.timeline.timeline.rows)))
 
     @on(VirtualList.CursorMoved, "#detail")
     @on(VirtualList.SightMoved, "#detail")

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, cast
 from loopkit.debugger.display import json_text
 from loopkit.debugger.large import LargeTimeline
 from loopkit.debugger.nodes import Row, RowKind
+from loopkit.debugger.search_over import Found
 from loopkit.debugger.ways import Landmark
 from loopkit_tui.commands import Command
 from loopkit_tui.file_search import FileSearch
 from loopkit_tui.screens.asking import SearchScreen, StopScreen
 from loopkit_tui.screens.deciding_commands import forget_rules, inject, same_again
 from loopkit_tui.screens.keys import KeysScreen
+from loopkit_tui.screens.searching import SearchAllScreen
 from loopkit_tui.screens.stepping_commands import STEPPING_COMMANDS, go, too_large
 from loopkit_tui.walking import holds
 from loopkit_tui.widgets.virtual_list import VirtualList
@@ -55,10 +57,33 @@ def _must_decide(screen: RunScreen) -> str:
     return ""
 
 
+def _not_recorded(screen: RunScreen) -> str:
+    return "this run is not recorded" if screen.session.path is None else ""
+
+
 def _still_runs(screen: RunScreen) -> str:
-    if screen.session.path is None:
-        return "this run is not recorded"
-    return "when the run has ended" if screen.steers else ""
+    return _not_recorded(screen) or ("when the run has ended" if screen.steers else "")
+
+
+def _cannot_fork(screen: RunScreen) -> str:
+    session = screen.session
+    if session.elsewhere is not None:
+        return "this run is in another process: go on from its recording"
+    if session.source_format != "loopkit":
+        return "a session of another program can't be gone on with"
+    return "another process still writes this run" if session.followed else _still_runs(screen)
+
+
+def _cannot_resume(screen: RunScreen) -> str:
+    root = screen.session.timeline.root
+    ended = root is not None and root.ended
+    return _cannot_fork(screen) or ("the run has ended: F forks it, M says one thing more" if ended else "")
+
+
+def _cannot_follow_up(screen: RunScreen) -> str:
+    root = screen.session.timeline.root
+    ended = root is not None and root.ended
+    return _cannot_fork(screen) or ("" if ended else "the run is unfinished: O goes on with it")
 
 
 def _not_paused(screen: RunScreen) -> str:
@@ -176,6 +201,16 @@ def _search(screen: RunScreen) -> None:
     screen.app.push_screen(SearchScreen(screen.needle), answered)
 
 
+def _hits(screen: RunScreen) -> None:
+    assert screen.session.path is not None
+
+    def chosen(found: Found | None) -> None:
+        if found is not None:
+            screen.walk.to_hit(found.hit)
+
+    screen.app.push_screen(SearchAllScreen([screen.session.path], screen.needle), chosen)
+
+
 def _match(screen: RunScreen, direction: int) -> None:
     if not screen.needle:
         screen.notice("nothing was searched for yet: / searches", "muted")
@@ -282,6 +317,14 @@ RUN_COMMANDS: tuple[Command[RunScreen], ...] = (
     Command("run.continue", "run on; in a recording, to the next breakpoint", ("c",), _continue, _RUN, "continue", _not_paused),
     Command("run.pause", "stand at the next gate", ("p",), _pause, _RUN, "pause", _not_running),
     Command("run.stop", "end the run now (asks; a reason may be given)", ("X",), _stop, _RUN, "stop", _not_live),
+    Command("run.what_if", "what if: fork here with a change, run it, see both", ("F",),
+            lambda s: s.going_on.what_if(), _RUN, "what if", _cannot_fork),
+    Command("run.resume", "go on with an unfinished recording", ("O",), lambda s: s.going_on.resume(),
+            _RUN, "resume", _cannot_resume),
+    Command("run.follow_up", "say one thing more after the end; a new recording", ("M",),
+            lambda s: s.going_on.follow_up(), _RUN, "say more", _cannot_follow_up),
+    Command("run.again", "once more with the same task; named code is read anew", ("r",),
+            lambda s: s.going_on.again(), _RUN, unless=_cannot_fork),
     Command("run.compare", "beside its parent, or beside a run that you choose", ("D",), _compare,
             _RUN, "diff", _still_runs),
     Command("run.take_over", "attached: decide here, in the place of another viewer", ("T",), _take_over,
@@ -308,6 +351,7 @@ RUN_COMMANDS: tuple[Command[RunScreen], ...] = (
     Command("agent.next", "to the next sub-agent", ("]a",), _find("sub-agent", 1), _FIND, "agent"),
     Command("agent.previous", "to the sub-agent before", ("[a",), _find("sub-agent", -1), _FIND, "agent"),
     Command("search.start", "search in everything", ("/",), _search, _FIND, "search"),
+    Command("search.hits", "all hits in a list, while they are found", ("S",), _hits, _FIND, "hits", _not_recorded),
     Command("search.next", "to the next match", ("]/",), lambda s: _match(s, 1), _FIND, "match"),
     Command("search.previous", "to the match before", ("[/",), lambda s: _match(s, -1), _FIND, "match"),
     Command("region.next", "to the next region", ("tab",), _next_region(1), _SCREEN),

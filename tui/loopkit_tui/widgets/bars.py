@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from rich.cells import cell_len
+from textual import events
+from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
 from loopkit_tui.painting import TONE_CLASSES, Span, cut, strip
 
-_LEFT_CELLS = 44
+_LEFT_CELLS = 40
 
 
 class Bar(Widget):
@@ -53,7 +55,32 @@ class Bar(Widget):
 
 
 class RegionTitle(Bar):
-    """The line above a region; marked where the keyboard is, without colour too."""
+    """The line above a region; marked where the keyboard is, without colour too.
+
+    Attributes:
+        map: draws the rule between words and figures, given its cells; None draws a plain one.
+    """
+
+    class MapClicked(Message):
+        """The person clicked on the rule.
+
+        Args:
+            share: where, from 0 at its left end to 1.
+        """
+
+        def __init__(self, share: float) -> None:
+            super().__init__()
+            self.share = share
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
+        self.map: Callable[[int], Sequence[Span]] | None = None
+        self._rule = (0, 0)
+
+    def on_click(self, event: events.Click) -> None:
+        start, cells = self._rule
+        if self.map is not None and cells > 0 and start <= event.x < start + cells:
+            self.post_message(self.MapClicked((event.x - start + 0.5) / cells))
 
     def show_title(self, title: str, right: Sequence[Span] = (), *, focused: bool) -> None:
         mark = "▌" if focused else " "
@@ -69,8 +96,10 @@ class RegionTitle(Bar):
         while right and _cells(right) > max(0, width - 12):
             right.pop(0)
         shown = cut(title, width - _cells(right) - 1)
-        line = width - cell_len(shown) - _cells(right) - 1
-        return strip(self, [(shown, tone), ("─" * max(0, line), "rule"), *right])
+        line = max(0, width - cell_len(shown) - _cells(right) - 1)
+        self._rule = (cell_len(shown), line)
+        rule = [("─" * line, "rule")] if self.map is None else self.map(line)
+        return strip(self, [(shown, tone), *rule, *right])
 
 
 class KeyBar(Widget):

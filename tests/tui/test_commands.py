@@ -17,7 +17,7 @@ pytestmark = pytest.mark.anyio
 
 async def test_the_help_lists_every_command_with_its_keys() -> None:
     app = LoopkitApp(flaky().session())
-    async with app.run_test(size=(120, 90)) as pilot:
+    async with app.run_test(size=(120, 130)) as pilot:
         await pilot.press("?")
         await pilot.pause()
         assert isinstance(app.screen, KeysScreen)
@@ -62,7 +62,7 @@ async def test_the_palette_offers_the_same_commands() -> None:
 
 async def test_the_palette_opens_over_a_run_and_finds_a_command_by_its_name() -> None:
     app = LoopkitApp(flaky().session())
-    async with app.run_test(size=(120, 90)) as pilot:
+    async with app.run_test(size=(120, 130)) as pilot:
         await pilot.press("ctrl+p")
         await until(pilot, lambda: app.screen.query("OptionList"))
         offered = app.screen.query_one(OptionList)

@@ -24,6 +24,7 @@ from loopkit.events import Event, ModelAttemptFailed, ModelInterrupted, ModelRep
 from loopkit.recording.lines import read_event
 
 ANSWER_SECONDS = 10.0
+MOST_AT_ONCE = 2000
 DETACH_SECONDS = 1.0
 BETWEEN_TRIES = 1.0
 TRYING_SECONDS = 60.0
@@ -111,6 +112,8 @@ class RemoteRun:
         self._run: object = None
         self._number: object = None
         self._seq = 0
+        self._history = 0
+        self._arrived: list[Event] = []
         self._events: deque[Event] = deque()
         self._partial: dict[str, str] = {}
         self._report: Mapping[str, Any] = {}
@@ -169,6 +172,8 @@ class RemoteRun:
         self.title = str(greeting.get("title", ""))
         recording = greeting.get("recording")
         self.path = Path(recording) if isinstance(recording, str) else None
+        events = greeting.get("events")
+        self._history = events if isinstance(events, int) else 0
         self._take_report(greeting.get("report"))
 
     def _read(self) -> None:
@@ -180,6 +185,7 @@ class RemoteRun:
             except (wire.ConnectionEnded, OSError) as error:
                 if not self._over.is_set() and not self._connect_again(str(error)):
                     self._fail(str(error))
+        self._hand_out()
         self._over.set()
         self._ended.set()
         self._answers.give_up()
@@ -239,6 +245,8 @@ class RemoteRun:
             message = wire.read_message(line)
             if "answer" in message:
                 self._answers.take(message["answer"], message)
+            elif "so_far" in message:
+                self._hand_out()
             elif "report" in message:
                 self._take_report(message["report"])
             elif "loop" in message:
@@ -257,7 +265,14 @@ class RemoteRun:
         self._seq = event.seq
         if isinstance(event.fact, (ModelReplied, ModelInterrupted, ModelAttemptFailed)):
             self._partial.pop(event.loop, None)
-        self._events.append(event)
+        self._arrived.append(event)
+        if event.seq <= self._history:
+            self._hand_out()
+
+    def _hand_out(self) -> None:
+        """Let events be seen; what has just begun is held back until it is whole, so that no call seems to wait."""
+        self._events.extend(self._arrived)
+        self._arrived.clear()
 
     def _take_words(self, message: Mapping[str, Any]) -> None:
         loop, words, more = message.get("loop"), message.get("words"), message.get("more")
@@ -356,8 +371,11 @@ class RemoteRun:
         self._call_wake()
 
     def take(self) -> list[Event]:
-        """Return the events since the last call."""
-        return [self._events.popleft() for _ in range(len(self._events))]
+        """Return the events since the last call; of very many the first, so that a screen is not held up."""
+        taken = [self._events.popleft() for _ in range(min(len(self._events), MOST_AT_ONCE))]
+        if self._events:
+            self._call_wake()
+        return taken
 
     def partial(self, loop: str) -> str:
         """Return the words of a loop's answer that is coming in."""

@@ -137,12 +137,17 @@ class SessionServer:
         self._connections -= 1
         if self._viewers.pop(viewer.number, None) is None:
             return
-        if self._decider is viewer:
-            self._decider = None
-            if self._stand_in is not None and not self._closing:
-                self._leave_at = time.monotonic() + (0.0 if viewer.left_in_order else self._return_seconds)
-                self._news.set()
+        self._step_down(viewer, self._return_seconds)
         self._tell()
+
+    def _step_down(self, viewer: Viewer, seconds: float) -> None:
+        """Let nobody decide, if this viewer did, and the policy stand in after a moment."""
+        if self._decider is not viewer:
+            return
+        self._decider = None
+        if self._stand_in is not None and not self._closing:
+            self._leave_at = time.monotonic() + seconds
+            self._news.set()
 
     def _let_decide(self, viewer: Viewer) -> None:
         self._decider = viewer
@@ -159,6 +164,8 @@ class SessionServer:
             return None
         if name == "detach":
             viewer.left_in_order = True
+            self._step_down(viewer, 0.0)
+            self._tell()
             return None
         if name == "take_over":
             self._let_decide(viewer)

@@ -104,6 +104,7 @@ class Viewer:
         self._connection = connection
         self._gone = False
         self._place = 0
+        self._so_far: int | None = None
         self._told: Mapping[str, Any] | None = None
         self._words: dict[str, str] = {}
         self._answers: deque[dict[str, Any]] = deque()
@@ -215,6 +216,9 @@ class Viewer:
                     over = self._last_words is not None
                     messages = self._messages()
                 self._tell_events(end)
+                if end != self._so_far:
+                    self._so_far = end
+                    messages.insert(0, {"so_far": end})
                 self._send(b"".join(map(wire.line_of, messages)))
         self.hang_up()
 

@@ -253,6 +253,28 @@ def test_a_connection_that_breaks_is_waited_for_before_the_policy_decides(path: 
         assert [fact.by for fact in facts_of(session, e.Decided)] == ["policy: approve all", "person"]
 
 
+def test_no_call_seems_to_wait_that_a_policy_decides(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Events come one by one over a socket, and are seen in whole steps as beside the agent; many of them in turns."""
+    monkeypatch.setattr("loopkit.debugger.remote.MOST_AT_ONCE", 3)
+    held = Held()
+    script = [ToolCall("w", "wait"), *[[SUM, SUM]] * 8, "done"]
+    with served(script, path, *_tools(held), stand_in=ApproveAll()) as run:
+        held.wait_until_it_began()
+        session, eyes = run.attach("watch")
+        eyes.until(lambda: session.timeline.seq >= 6)
+        waiting: list[int] = []
+
+        def ended() -> bool:
+            waiting.append(len(session.pending()))
+            return session.timeline.ended
+
+        monkeypatch.setattr("loopkit.debugger.remote.MOST_AT_ONCE", 1000)
+        held.release.set()
+        eyes.until(ended)
+        assert set(waiting) == {0}
+        assert [event.seq for event in session.events] == list(range(1, session.timeline.seq + 1))
+
+
 # ── the end ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

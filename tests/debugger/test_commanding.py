@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 
@@ -137,3 +137,5 @@ def test_every_command_and_report_can_be_said_in_json() -> None:
     assert set(told) == set(REPORTED)
     assert set(signatures()) == set(COMMANDS)
     assert signatures()["deny"] == ["call", "version", "reason"]
+    for name, method in COMMANDS.items():
+        assert {"return", *signatures()[name]} == set(get_type_hints(method)), name

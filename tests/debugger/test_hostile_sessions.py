@@ -124,6 +124,7 @@ def test_reports_and_words_of_the_wrong_kind_are_not_taken(path: Path) -> None:
         {"answer": 99, "value": 1},
         {"unheard": "of"},
         STARTED,
+        {"so_far": "x"},
     ]
     with session_that(stays(HELLO, *odd)) as place, closing(attach(place)) as session:
         Eyes(session).until(lambda: session.timeline.root is not None)
@@ -132,7 +133,10 @@ def test_reports_and_words_of_the_wrong_kind_are_not_taken(path: Path) -> None:
 
 def test_a_connection_that_breaks_is_made_again_and_read_on() -> None:
     second = b'{"seq":2,"t":0.0,"loop":"root","iteration":1,"type":"IterationStarted"}\n'
-    with session_that(says(HELLO, STARTED), stays(HELLO, second)) as place, closing(attach(place)) as session:
+    with (
+        session_that(says(HELLO, STARTED), stays(HELLO, second, {"so_far": 2})) as place,
+        closing(attach(place)) as session,
+    ):
         Eyes(session).until(lambda: len(session.events) == 2)
         assert [event.seq for event in session.events] == [1, 2]
         assert (session.connection, session.error) == ("", "")

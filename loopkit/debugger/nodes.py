@@ -221,6 +221,7 @@ class LoopNode:
         reason: why it ended with a result, or None.
         failure: the exception it ended with, or None.
         paused_at: id of the gate that it stands at, or None; `paused_since`: seconds since the run started.
+        paused_by: who stopped it there: `person`, or a breakpoint.
         cut_off: whether its recording ends before it does.
         counted: how many iterations and calls there are where `iterations` holds only those that are looked at.
     """
@@ -238,6 +239,7 @@ class LoopNode:
     failure: Failure | None = None
     paused_at: str | None = None
     paused_since: float | None = None
+    paused_by: str = ""
     ended_at: float | None = None
     cut_off: bool = False
     counted: Counted | None = None

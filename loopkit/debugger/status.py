@@ -206,7 +206,8 @@ def waits_for(timeline: Timeline, now: float) -> str:
             if kind in ("request", "response")
             else _call_words(timeline, where)
         )
-        return f"you: paused {_GATE_WORDS.get(kind, 'at a gate')} of {place} ({agents_text(loop)})"
+        by = f"{one_line(loop.paused_by, 40)}, " if loop.paused_by.startswith("breakpoint") else ""
+        return f"you: {by}paused {_GATE_WORDS.get(kind, 'at a gate')} of {place} ({agents_text(loop)})"
     for loop in reversed(timeline.open_loops):
         running = [call for call in _last_calls(loop) if call.status is CallStatus.RUNNING]
         if running:

@@ -265,7 +265,7 @@ class Timeline:
 
     def _pausing(self, event: e.Event, fact: e.Paused) -> None:
         loop = self._loop(event)
-        loop.paused_at, loop.paused_since = fact.gate, event.t
+        loop.paused_at, loop.paused_by, loop.paused_since = fact.gate, fact.by, event.t
         self._paused[event.loop] = loop
 
     def _resuming(self, event: e.Event, fact: e.Resumed) -> None:

@@ -8,13 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from loopkit import Agent, ScriptedProvider, ToolCall
 from loopkit import events as e
 from loopkit.debugger.breakpoint_file import project_breakpoints, project_file
 from loopkit.debugger.breakpoints import Breakpoint, Breakpoints, BreakpointWatch
+from loopkit.debugger.policy import ApproveAll
+from loopkit.debugger.session import Session
 from loopkit.debugger.track import Track
 from loopkit.errors import CommandRefused, ConditionError, UserError
 from tests.debugger.conditions.random_conditions import conditions
+from tests.debugger.live_runs import Eyes, add
 from tests.debugger.playbook import Playbook
+from tests.debugger.test_commanding import Far
 
 
 def story(iterations: int = 4) -> list[e.Event]:
@@ -129,6 +134,36 @@ def test_what_a_watch_keeps_does_not_grow_with_the_run() -> None:
     for event in story(60):
         watch.take(event)
     assert sum(len(seen) for _, seen in watch._met.values()) < 10
+
+
+def test_breakpoints_of_a_session_elsewhere_are_set_there() -> None:
+    far = Far(
+        {"number": 3, "condition": "error", "ignore": 1}, breakpoints=[{"number": 3, "condition": "error", "hits": 2}]
+    )
+    session = Session(remote=far)
+    assert session.add_breakpoint("error", ignore=1) == Breakpoint(3, "error", ignore=1)
+    session.enable_breakpoint(3, enabled=False)
+    assert session.breakpoints == (Breakpoint(3, "error", hits=2),)
+    assert far.asked == [
+        ("add_breakpoint", {"condition": "error", "ignore": 1}),
+        ("enable_breakpoint", {"number": 3, "enabled": False}),
+    ]
+
+
+def test_the_status_says_which_breakpoint_stopped_the_run(backend: str, path: Path) -> None:
+    breakpoints = Breakpoints()
+    breakpoints.add('tool == "add"')
+    agent = Agent(ScriptedProvider([ToolCall("c", "add", {"a": 1, "b": 2}), "done"]), tools=[add])
+    session = Session.start(agent, "go", record=path, policy=ApproveAll(), backend=backend, breakpoints=breakpoints)
+    try:
+        eyes = Eyes(session)
+        assert eyes.until_paused() == "root/1.1.call"
+        assert session.status().waits_for == "you: breakpoint 1, paused before the call of add (agent)"
+        assert session.breakpoints[0].hits == 1
+        session.resume()
+        eyes.until_ended()
+    finally:
+        session.close()
 
 
 # ── kept with a project ──────────────────────────────────────────────────────────────────────────────────────────────

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from operator import add
 from typing import Any, TypeAlias
 
@@ -39,7 +40,7 @@ class Loop:
     def __init__(self, path: str, number: int) -> None:
         self.path = path
         self.number = number
-        self.groups: list[int] = []
+        self.groups = array("I")
         self.calls: dict[str, Call] = {}
         self.in_order = True
 

@@ -80,6 +80,9 @@ def large_rows(events: int, folder: Path, *, with_peers: bool) -> Iterator[Row]:
     large = LargeTimeline(path)
     yield at_most("the outline: offsets and what filters need, over json.loads", outlined / decoded, 1.5,
                   beside=f", {outlined:.2f} s")  # fmt: skip
+    if sys.platform == "linux":
+        index_path(path).unlink(missing_ok=True)
+        yield at_most("memory for that", _memory(path, "all"), 30, unit=" MB")
     yield at_most("the longest of its slices, of CPU", max(slices) * 1e3, 10, unit=" ms")
     jumps = range(0, large.outline.events, max(1, large.outline.events // 5000))
     jumped = _timed(lambda: [large.event(place) for place in jumps]) / len(jumps) * 1e6

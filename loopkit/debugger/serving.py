@@ -232,8 +232,12 @@ class SessionServer:
 
     def _tell(self) -> None:
         decider = self._decider
+        try:
+            said = report_of(self.session)
+        except Exception as error:  # noqa: BLE001  # a property that fails must not keep a policy from standing in
+            said = {"error": failure_text(type(error).__name__, str(error))}
         report = {
-            **report_of(self.session),
+            **said,
             "ended": self._over,
             "decides": None if decider is None else {"viewer": decider.number, "name": decider.name},
             "viewers": len(self._viewers),

@@ -21,6 +21,8 @@ from loopkit.debugger.remote import attach
 from tests.cli.agents import failure_of, write_agent
 from tests.debugger.live_runs import PATIENCE, Eyes
 
+LONG = 40.0
+
 
 @pytest.fixture(autouse=True)
 def runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
@@ -59,7 +61,7 @@ def test_a_run_of_another_process_is_decided_on_and_ends_there(place: list[str])
         approve_everything(first_word(process))
         assert process.stdout is not None
         assert json.loads(process.stdout.read())["answer"] == "The results: a.txt says hello | 2 characters"
-        assert process.wait(PATIENCE) == 0
+        assert process.wait(LONG) == 0
     assert Path("b.txt").read_text() == "hi"
 
 
@@ -68,7 +70,7 @@ def test_a_run_that_nobody_attaches_to_goes_by_its_policy(runtime: Path) -> None
         first_word(process)
         assert process.stdout is not None
         assert json.loads(process.stdout.read())["refused"] == ["write"]
-        assert process.wait(PATIENCE) == 0
+        assert process.wait(LONG) == 0
     assert list((runtime / "loopkit").iterdir()) == []
 
 
@@ -78,7 +80,7 @@ def test_a_run_that_waits_ends_with_a_signal_and_leaves_nothing(runtime: Path) -
         with closing(attach(read_place(where))) as session:
             Eyes(session).until_pending()
             process.send_signal(signal.SIGTERM)
-            assert process.wait(PATIENCE) == 143
+            assert process.wait(LONG) == 143
             assert session.wait(PATIENCE)
             session.poll()
             assert session.status().state == "stopped"
@@ -91,7 +93,7 @@ def test_the_one_session_is_found_without_being_named() -> None:
         where = first_word(process)
         assert str(only_place()) == where
         approve_everything(where)
-        assert process.wait(PATIENCE) == 0
+        assert process.wait(LONG) == 0
 
 
 @pytest.mark.parametrize(
@@ -116,4 +118,4 @@ def test_attaching_without_a_terminal_takes_nothing_from_the_run(capsys: pytest.
         where = first_word(process)
         assert "needs a terminal" in failure_of(["attach", where], capsys)
         approve_everything(where)
-        assert process.wait(PATIENCE) == 0
+        assert process.wait(LONG) == 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from loopkit import events as e
@@ -14,7 +14,7 @@ from loopkit.debugger.nodes import IterationNode, LoopNode, Row, RowKind
 from loopkit.debugger.rows import attempt_remains, count_text, outcome_text, seconds_text, warning_text
 from loopkit.debugger.timeline import task_text
 from loopkit.encoding import encode
-from loopkit.messages import Usage
+from loopkit.messages import Message, Usage
 from loopkit_tui.describing_calls import call_facts, describe_call, effect_of, title
 from loopkit_tui.widgets.document import Facts, Item, Labelled, Passage, Words
 from loopkit_tui.widgets.json_tree import Folds, tree_items
@@ -28,11 +28,13 @@ class Surroundings:
         partial: the answer that is being streamed into the row's loop.
         waited: seconds in which the run waited for a person.
         recording: path of the recording, or None.
+        sent: returns the messages of an iteration's request; raises `UserError` where they can't be known.
     """
 
     partial: str = ""
     waited: float = 0.0
     recording: str | None = None
+    sent: Callable[[IterationNode], Sequence[Message]] = lambda _: ()
 
 
 def agent_path(loop: LoopNode) -> str:

@@ -27,6 +27,7 @@ from loopkit_tui.event_index import EventsOfRows
 from loopkit_tui.going_on import GoingOn
 from loopkit_tui.painting import shortened
 from loopkit_tui.reading_on import ReadingOn
+from loopkit_tui.requests import MessagesSent
 from loopkit_tui.screens.asking import ConfirmScreen
 from loopkit_tui.screens.run_bars import draw_bars, draw_keys
 from loopkit_tui.screens.run_commands import RUN_COMMANDS
@@ -107,6 +108,7 @@ class RunScreen(Screen[None]):
         self.tab_before_count = 0
         self.keys_reader: KeyReader[RunScreen] = KeyReader(RUN_COMMANDS)
         self._raw = EventsOfRows(session)
+        self._sent = MessagesSent(session)
         self._awake = False
         self._ended = False
         self._notice_timer: Timer | None = None
@@ -247,7 +249,7 @@ class RunScreen(Screen[None]):
         row = self.timeline.selected
         self.decisions.looked_at(self.selected_call)
         partial = self.session.partial(row.loop.path) if row is not None and self.steers else ""
-        around = Surroundings(partial, self.status.waited, self.status.recording)
+        around = Surroundings(partial, self.status.waited, self.status.recording, self._sent)
         self.detail.show_row(row, self._raw_events(row), around)
         self.show_bars()
 
@@ -260,6 +262,10 @@ class RunScreen(Screen[None]):
         """Looked up only where they are seen, so that a long recording opens without an index of them."""
         if self.detail.tab != RAW_TAB:
             return ()
+        return self.events_of(row)
+
+    def events_of(self, row: Row | None) -> Sequence[Event]:
+        """The events that a row is made of."""
         return self._raw.of(row)
 
     @property

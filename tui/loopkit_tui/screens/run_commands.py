@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
-from loopkit.debugger.display import json_text
 from loopkit.debugger.large import LargeTimeline
-from loopkit.debugger.nodes import Row, RowKind
 from loopkit.debugger.search_over import Found
 from loopkit.debugger.ways import Landmark
 from loopkit_tui.commands import Command
@@ -15,6 +13,7 @@ from loopkit_tui.file_search import FileSearch
 from loopkit_tui.screens.asking import SearchScreen, StopScreen
 from loopkit_tui.screens.deciding_commands import forget_rules, inject, same_again
 from loopkit_tui.screens.keys import KeysScreen
+from loopkit_tui.screens.payload_commands import PAYLOAD_COMMANDS
 from loopkit_tui.screens.searching import SearchAllScreen
 from loopkit_tui.screens.stepping_commands import STEPPING_COMMANDS, go, too_large
 from loopkit_tui.walking import holds
@@ -247,23 +246,6 @@ def _zoom(screen: RunScreen) -> None:
         screen.add_class(wanted)
 
 
-def _copy(screen: RunScreen) -> None:
-    row = screen.timeline.selected
-    if row is None:
-        return
-    screen.app.copy_to_clipboard(_payload(row))
-    screen.notice("copied, if this terminal lets programs copy", "good")
-
-
-def _payload(row: Row) -> str:
-    if row.kind is RowKind.CALL and row.call is not None:
-        arguments = row.call.raw_arguments or json_text(row.call.effective_arguments)
-        return f"{row.call.name}\n{arguments}\n{row.call.content or ''}"
-    if row.iteration is not None and row.iteration.message is not None:
-        return row.iteration.message.text
-    return row.loop.agent
-
-
 def _compare(screen: RunScreen) -> None:
     assert screen.session.path is not None
     cast("LoopkitApp", screen.app).compare_with_chosen(screen.session.path)
@@ -366,7 +348,7 @@ RUN_COMMANDS: tuple[Command[RunScreen], ...] = (
             lambda s: s.detail.fold_all(folded=True), _SCREEN),
     Command("detail.down", "the detail a page down, from anywhere", ("ctrl+d",), lambda s: s.detail.page(1), _SCREEN),
     Command("detail.up", "the detail a page up, from anywhere", ("ctrl+u",), lambda s: s.detail.page(-1), _SCREEN),
-    Command("row.copy", "copy what the row stands for", ("y",), _copy, _SCREEN),
+    *PAYLOAD_COMMANDS,
     Command("screen.keys", "all keys", ("?",), _keys, _SCREEN),
     Command("screen.palette", "find a command by its name", ("ctrl+p",), _palette, _SCREEN),
     Command("screen.leave", "back (asks while a run is live)", ("q", "escape"), _leave, _SCREEN, "quit"),

@@ -85,7 +85,7 @@ class DetailView(DocumentView):
             if self.tab == 0:
                 items = list(describe(self._row, self._around, self._folded))
             elif self.tab == 1:
-                items = list(describe_request(self._row, self._folded))
+                items = list(describe_request(self._row, self._folded, self._around.sent))
             else:
                 items = list(describe_raw(self._events, self._folded))
         self.show_items(items, keep_place=keep_place)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -13,12 +14,14 @@ from hypothesis import strategies as st
 from loopkit import events as e
 from loopkit.core.loop import apply_to
 from loopkit.core.state import CallState, LoopState
+from loopkit.debugger import gate_edits
+from loopkit.debugger.standing import standing_of
 from loopkit.drivers.loop_driver import LoopDriver
 from loopkit.drivers.run import Run, new_header
 from loopkit.drivers.tool_loop import run_root
 from loopkit.drivers.waking import current_waker
 from loopkit.errors import DecisionNotAccepted, RecordingUnwritable
-from loopkit.messages import Message
+from loopkit.messages import Message, ToolCall
 from loopkit.outcomes import Approve, Deny, Modify, ToolApproval
 from loopkit.providers.protocol import Delta
 from loopkit.recording.writer import Recorder
@@ -34,12 +37,14 @@ class Meddling:
         stands: numbers of the gates at which a person stops the loop.
         acts: what happens at which event.
         late: the person decides every call once more.
+        edits: the person changes what stands at each gate that they stop at.
     """
 
     decisions: tuple[ToolApproval | None, ...] = (Approve(),)
     stands: frozenset[int] = frozenset()
     acts: tuple[tuple[int, Act], ...] = ()
     late: bool = False
+    edits: bool = False
 
 
 Act: TypeAlias = Literal["stop root", "stop loop", "stop command", "inject", "cancel"]
@@ -51,10 +56,35 @@ def meddlings() -> st.SearchStrategy[Meddling]:
     return st.builds(
         Meddling,
         decisions=st.lists(st.sampled_from([*ANSWERS, Approve(), Approve(), None]), min_size=1, max_size=5).map(tuple),
-        stands=st.frozensets(st.integers(1, 40), max_size=4),
+        stands=st.frozensets(st.integers(1, 40), max_size=4) | st.frozensets(st.integers(1, 8), min_size=1, max_size=6),
         acts=st.lists(st.tuples(st.integers(1, 60), st.sampled_from(acts)), max_size=2).map(tuple),
         late=st.booleans(),
+        edits=st.booleans(),
     )
+
+
+def change_what_stands(driver: LoopDriver, number: int) -> None:
+    """Edit whatever may be edited where a loop stands, by a number that says how; then try it once more, too late."""
+    standing = standing_of(driver.core.state)
+    assert standing is not None
+    for result in standing.results:
+        for words in ("edited", "edited twice"):
+            with suppress(DecisionNotAccepted):
+                gate_edits.edit_result(driver, result.call, result.seen, f"{words} {number}", is_error=number % 2 == 0)
+    if standing.answer is not None:
+        again = ToolCall("mine", "echo", {"n": number}) if number % 3 == 0 else None
+        answer = Message.assistant(f"edited {number}", [] if again is None else [again])
+        gate_edits.edit_answer(driver, standing.seen, answer)
+    elif standing.seen:
+        gate_edits.edit_request(
+            driver,
+            standing.seen,
+            messages=(*driver.core.state.history, Message.user(f"more {number}")) if number % 2 else None,
+            system=f"prompt {number}" if number % 3 == 0 else None,
+            model=f"model-{number}" if number % 4 == 0 else None,
+            tools=standing.tools[: number % 3] if number % 5 == 0 else None,
+            settings={"seed": number},
+        )
 
 
 # ── runs ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -80,7 +110,7 @@ class Meddler:
         self._gates += 1
         if self._gates not in self.meddling.stands:
             return None
-        self._later(lambda: self._post(loop, e.Resumed(gate, "person")))
+        self._later(lambda: self._leave(loop, gate))
         return "person"
 
     def decide(self, driver: LoopDriver, call: CallState) -> tuple[ToolApproval, str] | None:
@@ -122,6 +152,12 @@ class Meddler:
         driver = self._driver(loop)
         if driver is not None:
             driver.post(fact)
+
+    def _leave(self, loop: str, gate: str) -> None:
+        driver = self._driver(loop)
+        if driver is not None and self.meddling.edits and driver.core.state.paused == gate:
+            change_what_stands(driver, self._gates)
+        self._post(loop, e.Resumed(gate, "person"))
 
     def _decide_as_person(self, driver: LoopDriver, call: CallState, said: ToolApproval) -> None:
         if isinstance(said, Modify) and said.arguments.get("n") == "no number":

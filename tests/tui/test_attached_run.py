@@ -47,6 +47,7 @@ async def test_who_watches_is_told_who_decides_and_takes_over_with_a_key(tmp_pat
         session, _ = run.attach()
         async with showing(session) as (app, pilot):
             assert "you watch:" in text_of(app, "#now")
+            assert "the run waits for a decision on agent › add" in text_of(app, "#now")
             for key in ("a", "s", "c", "p"):
                 await pilot.press(key)
                 assert "decides here: T takes over" in text_of(app, "#keys")

@@ -112,11 +112,13 @@ def now_spans(screen: RunScreen) -> tuple[list[Span], list[Span]]:
 
 
 def _watching(screen: RunScreen) -> tuple[list[Span], list[Span]]:
+    # it is not you who is waited for
+    words = screen.status.waits_for.removeprefix("you: ").replace("your decision", "a decision", 1)
     left: list[Span] = [
         (" ◌ you watch: ", "muted"),
         (screen.session.watches, "agent"),
         (" decides here; the run waits for ", "muted"),
-        (screen.status.waits_for or "the agent", "plain"),
+        (words or "the agent", "plain"),
     ]
     return left, _keys("T", "take over")
 

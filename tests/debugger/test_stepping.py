@@ -9,9 +9,11 @@ import pytest
 
 from loopkit import Agent, ScriptedProvider, ToolCall, tool
 from loopkit import events as e
+from loopkit.debugger.forking import fork_session
 from loopkit.debugger.policy import ApproveAll
 from loopkit.debugger.session import Session
 from loopkit.errors import ConditionError
+from loopkit.outcomes import Deny
 from tests.debugger.live_runs import Eyes, Held, add, assert_sound, facts_of, started
 
 SUM = ToolCall("c1", "add", {"a": 1, "b": 2})
@@ -280,4 +282,37 @@ def test_after_a_breakpoint_everything_else_stands_at_its_next_gate(path: Path, 
         session.remove_breakpoint(1)
         session.resume()
         eyes.approve_all_to_the_end()
+    assert_sound(session)
+
+
+def test_a_fork_is_stepped_through_and_looked_at_like_any_run(path: Path, backend: str) -> None:
+    """The copied part can be looked at, and what is asked of its agents is known from it."""
+    with started([SUM, SUM, "done"], path, backend=backend) as (_, eyes):
+        eyes.approve_all_to_the_end()
+    agent = Agent(ScriptedProvider([SUM, "so"]), tools=[add])
+    copy = path.with_name("fork.jsonl")
+    session = fork_session(path, "root/2.1", Deny("no"), agent, record=copy, backend=backend)
+    try:
+        eyes = Eyes(session)
+        (one,) = eyes.until_pending()
+        assert (one.call, one.iteration) == ("root/3.1", 3)
+        session.add_breakpoint('agent == "agent" and tool == "add" and kind == "ToolReturned"')
+        session.pause()
+        session.approve(one.call, one.version)
+        assert stand(eyes) == "root/3.1.result"
+        assert facts_of(session, e.Paused)[-1].by == "breakpoint 1"
+        assert go(eyes, "step") == "root/4.request"
+        session.back()
+        assert name_of(session) == "root/4.request"
+        session.back()
+        assert name_of(session) == "root/3.1.result"
+        assert session.jump_to_iteration(1)
+        assert name_of(session) == "root/1.request"
+        session.resume()
+        assert name_of(session) == "root/1.1.result"
+        session.look_live()
+        session.resume()
+        eyes.until_ended()
+    finally:
+        session.close()
     assert_sound(session)

@@ -116,6 +116,11 @@ class Breakpoints:
     def _with(self, changed: Breakpoint) -> tuple[Breakpoint, ...]:
         return tuple(changed if one.number == changed.number else one for one in self.all)
 
+    def restart(self) -> None:
+        """Count from 0 again: another run begins."""
+        with self._lock:
+            self.all = tuple(replace(one, hits=0) for one in self.all)
+
     def fresh(self) -> Breakpoints:
         """Return the same ones as they were before they met anything; nothing that happens to them is kept."""
         return Breakpoints(replace(one, hits=0) for one in self.all)
@@ -159,6 +164,11 @@ class BreakpointWatch:
         for number in self._due.pop(loop, {}).values():
             if call:
                 self._due.setdefault(call.rpartition("/")[0], {}).setdefault(call, number)
+
+    def use(self, breakpoints: Breakpoints) -> None:
+        """Watch for other breakpoints from now on."""
+        self._breakpoints = breakpoints
+        self._met.clear()
 
     def at_gate(self, loop: str, about: str) -> int | None:
         """Return the number of the breakpoint that a loop stops at here, or None; asked once for each gate.

@@ -300,6 +300,12 @@ class LiveRun(RunDecisions):
             return self._stood
         return (*standing, *waiting, e.ROOT)[0]
 
+    def use_breakpoints(self, breakpoints: Breakpoints) -> None:
+        """Stop at other breakpoints from now on."""
+        with self._run.lock:
+            self.breakpoints = breakpoints
+            self._watch.use(breakpoints)
+
     def retry_recording(self) -> bool:
         """Write what was held back, and go on if that works; say whether it did."""
         return self._run.retry_recording()

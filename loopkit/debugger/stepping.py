@@ -246,6 +246,14 @@ class Stepping:
         """
         self._own_breakpoints.enable(number, enabled=enabled)
 
+    def use_breakpoints_of(self, other: Stepping) -> None:
+        """Share the breakpoints of another session, as its fork does; they count from 0 again."""
+        shared = other._own_breakpoints
+        shared.restart()
+        self._own_breakpoints, self._track = shared, None
+        if self._live is not None:
+            self._live.use_breakpoints(shared)
+
     def filter_rows(self, condition: str) -> RowFilter:
         """Return what says which rows show an event so far that a condition holds for.
 

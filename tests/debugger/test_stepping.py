@@ -296,8 +296,9 @@ def test_a_fork_is_stepped_through_and_looked_at_like_any_run(path: Path, backen
         eyes = Eyes(session)
         (one,) = eyes.until_pending()
         assert (one.call, one.iteration) == ("root/3.1", 3)
-        session.add_breakpoint('agent == "agent" and tool == "add" and kind == "ToolReturned"')
-        session.pause()
+        parent = Session.open(path)
+        parent.add_breakpoint('agent == "agent" and tool == "add" and kind == "ToolReturned"')
+        session.use_breakpoints_of(parent)
         session.approve(one.call, one.version)
         assert stand(eyes) == "root/3.1.result"
         assert facts_of(session, e.Paused)[-1].by == "breakpoint 1"

@@ -242,6 +242,7 @@ class GoingOn:
         def show(session: Session) -> None:
             if spec:
                 remember_agent(folder, spec)
+            session.use_breakpoints_of(old)
             self._app.show_session(session, beside=beside, agent_spec=spec, replaces=old if replaces else None)
 
         self._app.beside.begin(make, show)

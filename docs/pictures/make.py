@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -15,8 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from loopkit.debugger.demo import DEMO_TASK, demo_agent
+from loopkit.debugger.runs import fork_file
 from loopkit.debugger.session import Session
+from loopkit.outcomes import Deny
 from loopkit_tui.app import LoopkitApp
+from loopkit_tui.screens.diff import DiffScreen
 from tests.notebook_widget.lab import (
     CHROMIUM_ARGUMENTS,
     headless_browser,
@@ -75,9 +79,14 @@ def _size(svg: str) -> tuple[int, int]:
     return round(float(box[2])), round(float(box[3])) + 4
 
 
-async def _drive(session: Session | None, name: str, walk: Callable[[LoopkitApp, Any], Awaitable[None]]) -> None:
+async def _drive(
+    session: Session | None,
+    name: str,
+    walk: Callable[[LoopkitApp, Any], Awaitable[None]],
+    recordings: Path = Path("recordings"),
+) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        app = LoopkitApp(session, folder=Path(folder) if session is not None else Path("recordings"))
+        app = LoopkitApp(session, folder=Path(folder) if session is not None else recordings)
         async with app.run_test(size=SIZE) as pilot:
             await pilot.pause(0.5)
             await walk(app, pilot)
@@ -150,6 +159,49 @@ async def edit() -> None:
         await _drive(_demo(folder), "edit", walk)
 
 
+def _family(folder: str) -> Path:
+    """A recording, a fork of it, and a fork of that, in a folder that can be shown."""
+    place = Path(folder)
+    parent = place / BUNDLED.name
+    shutil.copy(BUNDLED, parent)
+    for call, reason, source, name in (
+        ("root/1.2", "Look at the shop first.", parent, "look-first.jsonl"),
+        ("root/2.1", "Not now.", place / "look-first.jsonl", "no-tests.jsonl"),
+    ):
+        fork_file(source, call, Deny(reason), demo_agent(delay=0), place / name, approve="all")
+    return place
+
+
+async def diff() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        place = await asyncio.to_thread(_family, folder)
+        session = Session.open(place / "look-first.jsonl")
+
+        async def walk(app: LoopkitApp, pilot: Any) -> None:
+            await pilot.press("D")
+            await until(pilot, lambda: isinstance(app.screen, DiffScreen), "the comparison")
+
+        await _drive(session, "diff", walk)
+
+
+async def what_if() -> None:
+    async def walk(_: LoopkitApp, pilot: Any) -> None:
+        for key in ("g", *(("right_square_bracket", "d") * 3), "F"):
+            await pilot.press(key)
+
+    await _drive(Session.open(BUNDLED), "what_if", walk)
+
+
+async def search() -> None:
+    async def walk(app: LoopkitApp, pilot: Any) -> None:
+        await until(pilot, lambda: "stuck" in everything(app), "the recordings")
+        await pilot.press("/")
+        await pilot.pause(0.3)
+        await pilot.press(*"failed", "enter")
+
+    await _drive(None, "search", walk)
+
+
 async def notebook() -> None:
     await asyncio.to_thread(_notebook)
 
@@ -177,6 +229,9 @@ PICTURES = {
     "warning": warning,
     "approval": approval,
     "edit": edit,
+    "diff": diff,
+    "what_if": what_if,
+    "search": search,
     "notebook": notebook,
 }
 

@@ -10,8 +10,9 @@ from loopkit import ToolCall
 from loopkit import events as e
 from loopkit.cli import main
 from loopkit.debugger.session import Session
+from loopkit.messages import Message
 from loopkit_tui.opening import open_target
-from loopkit_tui.screens.asking import ConfirmScreen, LineScreen
+from loopkit_tui.screens.asking import AnswerScreen, ConfirmScreen, LineScreen
 from tests.cli.agents import write_agent
 from tests.tui.screens import text_of, until
 from tests.tui.stories import careful_agent
@@ -68,6 +69,27 @@ async def test_a_message_is_said_while_the_agent_runs(tmp_path: Path) -> None:
         await until(pilot, lambda: session.timeline.ended)
     (said,) = session.timeline.loops["root"].injected
     assert said.text == "hurry"
+
+
+async def test_what_stands_at_a_gate_is_changed(tmp_path: Path) -> None:
+    """A result, then the prompt of the next request, then the answer that came of it."""
+    async with debugging(tmp_path, careful_agent([AGAIN, "Done."])) as (app, pilot, session):
+        await waits(app, pilot)
+        await pilot.press("W")
+        assert "nothing stands here" in text_of(app, "#keys")
+        await pilot.press("p", "a")
+        for place, typed in (("root/1.1.result", "!"), ("root/2.request", "Hi"), ("root/2.response", "?")):
+            await until(pilot, lambda place=place: [one.paused_at for one in session.timeline.paused] == [place], place)  # type: ignore[misc]
+            await pilot.press("W")
+            await until(pilot, lambda: isinstance(app.screen, AnswerScreen))
+            await pilot.press(*typed, "ctrl+s")
+            await until(pilot, lambda: not isinstance(app.screen, AnswerScreen))
+            await pilot.press("s")
+        await until(pilot, lambda: session.timeline.ended)
+    assert session.timeline.calls["root/1.1"].given == "!x: passed in 30"
+    (edited,) = [event.fact for event in session.events if isinstance(event.fact, e.HistoryEdited)]
+    assert edited.messages[0].text.startswith("Hi")
+    assert session.timeline.loops["root"].iterations[-1].message == Message.assistant("?Done.")
 
 
 def test_a_named_policy_and_a_projects_own_hold_in_the_terminal(

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from loopkit.debugger.display import one_line
+from loopkit.debugger.standing import Standing, StandingResult
 from loopkit.debugger.status import PendingDecision
 from loopkit.errors import CommandRefused
+from loopkit.messages import Message, Text
 from loopkit_tui.decisions import call_facts
-from loopkit_tui.screens.asking import ConfirmScreen, LineScreen
+from loopkit_tui.screens.asking import Answer, AnswerScreen, ConfirmScreen, LineScreen
 from loopkit_tui.widgets.document import Facts
 
 if TYPE_CHECKING:
@@ -80,6 +83,60 @@ def inject(screen: RunScreen) -> None:
 
     beside = f"to {one_line(loop.agent, 40)}, with its next request"
     screen.app.push_screen(LineScreen("say something", beside, "what the agent should know", "say it"), answered)
+
+
+def change_standing(screen: RunScreen) -> None:
+    """Ask for other words in the place of what stands at a gate: a result, an answer, or the prompt of a request."""
+    session = screen.session
+    for standing in session.standing():
+        if standing.results:
+            _ask_for_result(screen, standing.results[-1])
+        elif standing.answer is not None:
+            _ask_for_answer(screen, standing, standing.answer)
+        elif standing.seen:
+            _ask_for_prompt(screen, standing)
+        else:
+            continue
+        return
+    screen.notice("nothing stands here that could be changed: p and s stand at the gates", "muted")
+
+
+def _ask_for_result(screen: RunScreen, result: StandingResult) -> None:
+    def answered(answer: Answer | None) -> None:
+        if answer is not None:
+            edit = partial(screen.session.edit_result, result.call, result.seen, *answer)
+            _told(screen, edit, "the model gets this; what the tool gave is kept")
+
+    beside = f"{one_line(result.name, 40)} {result.call}"
+    title = "give the model"
+    screen.app.push_screen(AnswerScreen(beside, title=title, text=result.content, word="give it"), answered)
+
+
+def _ask_for_answer(screen: RunScreen, standing: Standing, answer: Message) -> None:
+    def answered(said: Answer | None) -> None:
+        if said is not None:
+            rest = tuple(part for part in answer.parts if not isinstance(part, Text))
+            message = Message("assistant", (Text(said[0]), *rest) if said[0] else rest)
+            edit = partial(screen.session.edit_answer, standing.loop, standing.seen, message)
+            _told(screen, edit, "the run goes on with this; what the model said is kept")
+
+    question = AnswerScreen(
+        standing.place, title="say in the model's place", text=answer.text, may_fail=False, word="say it"
+    )
+    screen.app.push_screen(question, answered)
+
+
+def _ask_for_prompt(screen: RunScreen, standing: Standing) -> None:
+    first = next(iter(screen.session.history(standing.loop)), None)
+    prompt = first.text if first is not None and first.role == "system" else ""
+
+    def answered(said: Answer | None) -> None:
+        if said is not None:
+            edit = partial(screen.session.edit_request, standing.loop, standing.seen, system=said[0])
+            _told(screen, edit, "sent from here on")
+
+    question = AnswerScreen(standing.place, title="system prompt", text=prompt, may_fail=False, word="use it")
+    screen.app.push_screen(question, answered)
 
 
 def _told(screen: RunScreen, do: Callable[[], object], words: str) -> None:

@@ -11,7 +11,7 @@ from loopkit.debugger.ways import Landmark
 from loopkit_tui.commands import Command
 from loopkit_tui.file_search import FileSearch
 from loopkit_tui.screens.asking import SearchScreen, StopScreen
-from loopkit_tui.screens.deciding_commands import forget_rules, inject, same_again
+from loopkit_tui.screens.deciding_commands import change_standing, forget_rules, inject, same_again
 from loopkit_tui.screens.keys import KeysScreen
 from loopkit_tui.screens.payload_commands import PAYLOAD_COMMANDS
 from loopkit_tui.screens.searching import SearchAllScreen
@@ -290,6 +290,8 @@ RUN_COMMANDS: tuple[Command[RunScreen], ...] = (
     Command("call.remember", "the same, in this project's later runs too", ("P",),
             same_again("project", "in this project"), _DECIDE, "", _nothing_waits),
     Command("call.ask_again", "take back what is run without asking", ("U",), forget_rules, _RUN, "", _not_live),
+    Command("run.change", "change what stands at this gate: a result, an answer, the prompt", ("W",), change_standing,
+            _RUN, "", _not_live),
     Command("run.say", "say something to the agent while it runs", ("i",), inject, _RUN, "", _not_live),
     Command("run.step", "to the next gate; in a recording, to the next row, into sub-agents", ("s",), _step,
             _RUN, "step", _must_decide),

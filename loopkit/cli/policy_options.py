@@ -26,7 +26,8 @@ def add_policy(parser: argparse.ArgumentParser, approving: str, about: str) -> N
     """
     parser.add_argument(
         approving,
-        dest="approve",
+        # not `approve`, which is an edit of a fork
+        dest="unattended_approval",
         choices=APPROVE,
         help=f"{about} run: those of tools declared to only read (default), all but those declared irreversible, all, or none; "
         "the others are refused, and the model is told so",
@@ -50,9 +51,9 @@ def policy_given(options: argparse.Namespace, approving: str) -> Approval | Rule
     """
     from loopkit.debugger.unattended import policy_for
 
-    if options.approve is not None and options.policy is not None:
+    if options.unattended_approval is not None and options.policy is not None:
         raise UserError(f"{approving} and --policy both say which calls run: give one of them")
-    found = options.approve or policy_for(options.policy)
+    found = options.unattended_approval or policy_for(options.policy)
     if found is None:
         return "read-only"
     if not isinstance(found, str):

@@ -104,11 +104,13 @@ class Fleet:
         """Return what a query over the tables gives.
 
         Raises:
-            UserError: DuckDB refuses it; the message is its own first line.
+            UserError: it is empty, or DuckDB refuses it; the message is its own first line.
         """
         import duckdb  # noqa: PLC0415  # an extra
 
         try:
+            if not self._connection.extract_statements(sql):
+                raise UserError('the query is empty; try "SELECT tool, count(*) FROM calls GROUP BY tool"')
             result = self._connection.execute(sql)
             columns = tuple(column[0] for column in result.description or ())
             return Table(columns, tuple(result.fetchall()) if columns else ())

@@ -195,7 +195,8 @@ def _is_ours(path: Path) -> bool:
 
 def _is_recording(path: Path) -> bool:
     try:
-        return _is_ours(path)
+        # a pipe would never end
+        return path.is_file() and _is_ours(path)
     except OSError:
         return False
 

@@ -8,7 +8,8 @@ import pytest
 
 from loopkit.cli import main
 from loopkit.debugger.recorded import open_recording
-from loopkit.events import AgentChanged, AnswerEdited, HistoryEdited, MessagesInjected, ResultEdited
+from loopkit.events import AgentChanged, AnswerEdited, Decided, HistoryEdited, MessagesInjected, ResultEdited
+from loopkit.outcomes import Deny
 from tests.cli.agents import failure_of, record
 
 
@@ -78,3 +79,8 @@ def test_mistakes_are_one_line(words: list[str], told: str, capsys: pytest.Captu
         ["fork", "run.jsonl", "--at", "root/2", *words, "--agent", "agent.py:agent", "-o", "f.jsonl"], capsys
     )
     assert told in line
+
+
+def test_which_later_calls_run_says_nothing_about_the_changed_one() -> None:
+    decided = [fact for fact in fork("--at", "1.1", "--deny", "not there") if isinstance(fact, Decided)]
+    assert decided[0].decision == Deny("not there")

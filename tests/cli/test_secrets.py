@@ -50,6 +50,17 @@ def test_it_says_what_is_hidden(recording: str, capsys: pytest.CaptureFixture[st
     ]
 
 
+def test_placeholders_behind_the_names_of_secrets_are_not_shown_secrets(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [
+        "postgres://bob:‹password·3›@db/x with token=‹token·2›",
+        "PATH=/bin\nAWS_SECRET_ACCESS_KEY=‹api_key·2›\nexport GITHUB_TOKEN='‹token·1›'",
+        "a password=‹password·7› b",
+    ]
+    Path("hidden.jsonl").write_text("".join(json.dumps({"content": line}) + "\n" for line in lines), "utf-8")
+    assert main(["check", "--secrets", "hidden.jsonl"]) == 0
+    assert capsys.readouterr().out.startswith("hidden.jsonl: 5 hidden, 0 shown")
+
+
 def test_it_says_what_is_shown_without_showing_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", write_agent(AGENT), "--task", "go", "--record", "bare.jsonl", "--no-redaction"]) == 0
     assert "hunter2" in Path("bare.jsonl").read_text()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -47,6 +49,19 @@ def test_what_tools_are_called_cannot_act_on_a_terminal(capsys: pytest.CaptureFi
 
 def test_a_mistake_in_the_query_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert failure_of(["stats", RECORDINGS, "--sql", "SELEC"], capsys).startswith("the query can't be run: ")
+
+
+@pytest.mark.parametrize("query", ["", "  ", "-- nothing"])
+def test_an_empty_query_is_one_line(query: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "the query is empty" in failure_of(["stats", RECORDINGS, "--sql", query], capsys)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no named pipes in folders")
+def test_a_pipe_is_not_waited_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pipe = tmp_path / "pipe.jsonl"
+    os.mkfifo(pipe)
+    assert "not a recording" in failure_of(["stats", str(pipe)], capsys)
+    assert "no recordings" in failure_of(["stats", str(tmp_path)], capsys)
 
 
 def test_an_empty_folder_says_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

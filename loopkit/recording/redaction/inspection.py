@@ -145,9 +145,10 @@ def _pairs(value: Any, hidden: Any, where: str) -> Iterator[tuple[str, str, str]
 
 def _shown(redactor: Redactor, line: int, where: str, hidden: str) -> Iterator[Place]:
     for match in PLACEHOLDER.finditer(hidden):
-        original = redactor.placeholders.original(match[0])
-        if match[1] != LITERAL and original != match[0]:
-            yield Place(line, where, match[1], _around(hidden, *match.span(), shown=True), len(str(original)))
+        original = str(redactor.placeholders.original(match[0]))
+        # a placeholder behind a secret's name, as in a URL or an assignment, is what a recording has in a secret's place
+        if match[1] != LITERAL and original != match[0] and not PLACEHOLDER.fullmatch(original):
+            yield Place(line, where, match[1], _around(hidden, *match.span(), shown=True), len(original))
 
 
 def _around(text: str, start: int, end: int, *, shown: bool = False) -> str:

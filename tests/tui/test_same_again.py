@@ -14,7 +14,7 @@ from loopkit.messages import Message
 from loopkit_tui.opening import open_target
 from loopkit_tui.screens.asking import AnswerScreen, ConfirmScreen, LineScreen
 from tests.cli.agents import write_agent
-from tests.tui.screens import text_of, until
+from tests.tui.screens import run_screen, text_of, until
 from tests.tui.stories import careful_agent
 from tests.tui.test_live_run import debugging, waits
 
@@ -108,3 +108,22 @@ def test_a_named_policy_and_a_projects_own_hold_in_the_terminal(
     assert "none.toml: the policy can't be read" in capsys.readouterr().err
     assert main(["tui", "--policy", "p.toml"]) == 2
     assert "--policy is for an agent" in capsys.readouterr().err
+
+
+async def test_a_run_that_goes_on_is_under_the_projects_policy_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a deny rule forbids stays forbidden once more, after a fork, and when a recording is taken up."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".loopkit").mkdir()
+    (tmp_path / ".loopkit" / "policy.toml").write_text('[[rule]]\nname = "no"\ndecide = "deny"\n', encoding="utf-8")
+    async with debugging(tmp_path, careful_agent([AGAIN, "Done.", AGAIN, "Done."])) as (app, pilot, session):
+        await waits(app, pilot)
+        await pilot.press("a")
+        await until(pilot, lambda: session.timeline.ended)
+        await until(pilot, lambda: not session.running)
+        await pilot.press("r")
+        await until(pilot, lambda: run_screen(app).session is not session, "another run")
+        later = run_screen(app).session
+        await until(pilot, lambda: later.timeline.ended)
+    assert [event.fact.by for event in later.events if isinstance(event.fact, e.Decided)] == ["policy deny: no"]

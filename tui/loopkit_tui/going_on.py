@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from loopkit.debugger.display import arguments_line, one_line
@@ -14,6 +15,7 @@ from loopkit.debugger.forking import (
     started_calls,
 )
 from loopkit.debugger.nodes import CallNode, IterationNode, RowKind
+from loopkit.debugger.policy_file import project_policy
 from loopkit.debugger.remembered import remember_agent, remembered_agent
 from loopkit.debugger.status import pending_decision
 from loopkit.debugger.targets import load_agent
@@ -24,8 +26,6 @@ from loopkit_tui.screens.edit import EditScreen
 from loopkit_tui.screens.picking import PickScreen
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from loopkit.agent import Agent
     from loopkit.debugger.session import Session
     from loopkit_tui.app import LoopkitApp
@@ -147,7 +147,7 @@ class GoingOn:
 
     def _fork(self, at: str, edit: ForkEdit | None) -> None:
         path = self._path
-        self._with_agent(lambda agent: fork_session(path, at, edit, agent), beside=path)
+        self._with_agent(lambda agent: fork_session(path, at, edit, agent, policy=project_policy(Path())), beside=path)
 
     # ── resume, once more, one thing more ────────────────────────────────────────────────────────────────────────────
 
@@ -156,7 +156,10 @@ class GoingOn:
         path, app = self._path, self._app
 
         def go_on(run_again: tuple[str, ...]) -> None:
-            self._with_agent(lambda agent: resume_session(path, agent, run_again=run_again), replaces=True)
+            self._with_agent(
+                lambda agent: resume_session(path, agent, run_again=run_again, policy=project_policy(Path())),
+                replaces=True,
+            )
 
         def ask(started: list[tuple[str, str, JSONObject]]) -> None:
             if not started:
@@ -177,7 +180,7 @@ class GoingOn:
     def again(self) -> None:
         """Start the agent once more with the same task; an agent that was named by its file is read anew."""
         path = self._path
-        self._with_agent(lambda agent: run_again_session(path, agent), reload=True)
+        self._with_agent(lambda agent: run_again_session(path, agent, policy=project_policy(Path())), reload=True)
 
     def follow_up(self) -> None:
         """Say one thing more to a run that has ended; a new recording begins with the whole conversation."""
@@ -186,7 +189,11 @@ class GoingOn:
         def said(answer: Answer | None) -> None:
             if answer is not None and answer[0].strip():
                 so_far = session.conversation
-                self._with_agent(lambda agent: follow_up_session(path, answer[0], agent, so_far=so_far))
+                self._with_agent(
+                    lambda agent: follow_up_session(
+                        path, answer[0], agent, so_far=so_far, policy=project_policy(Path())
+                    )
+                )
 
         words = "the conversation goes on in a new recording"
         screen = AnswerScreen(words, title="say one thing more", may_fail=False, word="say it")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from loopkit.debugger.library import list_runs, parent_of
+from loopkit.debugger.library import bundled_recordings, list_runs, parent_of
 from loopkit.debugger.recorded import open_recording
 from loopkit.debugger.remembered import remember_agent, remembered_agent
 from loopkit.debugger.runs import run_headless
@@ -216,6 +216,15 @@ async def test_the_agent_of_the_last_time_is_offered(recording: Path, spec: str)
         await pilot.press("ctrl+s")
         await until(pilot, lambda: isinstance(app.screen, LineScreen))
         assert app.screen.query_one("#line").value == spec  # type: ignore[attr-defined]  # an input, by its id
+
+
+async def test_for_the_bundled_recording_the_demo_agent_is_offered() -> None:
+    app = app_on(bundled_recordings()[0])
+    async with app.run_test(size=(120, 40)) as pilot:
+        await to_call(app, pilot)
+        await pilot.press("F", "g")
+        await until(pilot, lambda: isinstance(app.screen, LineScreen))
+        assert app.screen.query_one("#line").value == "loopkit.demo:agent"  # type: ignore[attr-defined]  # by its id
 
 
 # ── resume ───────────────────────────────────────────────────────────────────────────────────────────────────────────

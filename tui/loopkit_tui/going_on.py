@@ -14,6 +14,7 @@ from loopkit.debugger.forking import (
     run_again_session,
     started_calls,
 )
+from loopkit.debugger.library import bundled_recordings
 from loopkit.debugger.nodes import CallNode, IterationNode, RowKind
 from loopkit.debugger.policy_file import project_policy
 from loopkit.debugger.remembered import remember_agent, remembered_agent
@@ -45,6 +46,7 @@ _OF_ITERATION = (
     ("m", "one more message before the request"),
     ("g", "change nothing: ask the model again, live"),
 )
+_DEMO = "loopkit.demo:agent"
 _STARTED = (
     ("n", "leave them: the model is told that nobody knows whether they took effect"),
     ("y", "run them once more"),
@@ -239,7 +241,7 @@ class GoingOn:
             "its model and tools are used live from here",
             "path.py:name or package.module:name; the demo is loopkit.demo:agent",
             "go on",
-            remembered_agent(self._path.parent),
+            remembered_agent(self._path.parent) or (_DEMO if self._path in bundled_recordings() else ""),
         )
         self._screen.app.push_screen(screen, answered)
 

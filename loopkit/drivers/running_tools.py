@@ -9,6 +9,7 @@ import anyio
 from anyio import get_cancelled_exc_class
 
 from loopkit import events as e
+from loopkit.core.deciding import unknown_tool_text
 from loopkit.core.state import RunTool
 from loopkit.drivers.cancelling import cancelled_by_whoever_waits
 from loopkit.drivers.facts import failure_of
@@ -29,8 +30,10 @@ async def run_tool(driver: LoopDriver, effect: RunTool, *, inline: bool) -> None
     call = driver.core.state.call_state(effect.call)
     assert call is not None
     tool = driver.registry.get(call.call.name)
-    assert tool is not None
-    if tool.retry is None:
+    fact: e.Input | None
+    if tool is None:
+        fact = _tool_gone(driver, effect.call, call.call.name)
+    elif tool.retry is None:
         fact = await _attempt(driver, effect, tool, call.arguments, tool.definition.timeout)
     else:
         fact = await _attempts(driver, effect, tool, call.arguments, tool.retry)
@@ -126,6 +129,12 @@ def secret_missing(call: str, missing: tuple[str, ...]) -> e.ToolFailed:
         "Ask for it, or do without."
     )
     return e.ToolFailed(call, e.Failure("SecretMissing", words), words)
+
+
+def _tool_gone(driver: LoopDriver, call: str, name: str) -> e.ToolFailed:
+    """Return the outcome of a call that had started with another agent's tool, when today's agent has none of that name."""
+    words = unknown_tool_text(name, tuple(driver.registry.names))
+    return e.ToolFailed(call, e.Failure("UnknownTool", words), words)
 
 
 def _late_words(fact: e.Input) -> str:

@@ -150,6 +150,16 @@ def test_a_call_that_had_started_runs_again_only_if_a_person_says_so(
     assert result.text == f"results: {content}"
 
 
+def test_a_call_whose_tool_is_gone_is_told_as_unknown(tmp_path: Path) -> None:
+    """Today's agent may lack the tool of a call that had started and may run again (spec/loop.md 9.1)."""
+    whole = parent_of(story(ask("put", path="a")), tmp_path / "run.jsonl")
+    started = next(ev.seq for ev in read_recording(whole).events if isinstance(ev.fact, e.ToolStarted))
+    result, after = resumed(cut(whole, started), agent(ask("put", path="a"), tools=[write]))
+    assert result.text == "results: Unknown tool: put. Known tools: write."
+    (failed,) = facts(after, e.ToolFailed)
+    assert failed.failure.type_name == "UnknownTool"
+
+
 def test_an_unanswered_request_is_made_again(tmp_path: Path) -> None:
     """As a failed attempt of unknown cost (spec/loop.md 9.2)."""
     whole = parent_of(story(), tmp_path / "run.jsonl")

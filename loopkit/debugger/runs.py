@@ -221,6 +221,9 @@ def secrets_of_file(path: str | Path) -> FileSecrets:
     Raises:
         RecordingError: there is no file, or it can't be read.
     """
+    if Path(path).exists() and not Path(path).is_file():
+        # a device or a pipe would be read for ever
+        raise RecordingError(f"{path}: is not a regular file")
     try:
         return inspect_secrets(path)
     except OSError as error:

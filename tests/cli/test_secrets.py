@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from loopkit.cli import main
-from tests.cli.agents import write_agent
+from tests.cli.agents import failure_of, write_agent
 from tests.recording.redaction.secrets_made_up import letters_and_digits
 
 KEY = "gh" + "p_" + letters_and_digits(36, "command line")
@@ -125,3 +125,8 @@ def test_live_tools_of_a_replay_get_what_is_given_again(
     assert main(replay) == 1
     assert main([*replay, "--secret", "password-1=BOBS_PASSWORD"]) == 0
     assert "hunter2" not in capsys.readouterr().out
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="a device of Unix")
+def test_what_never_ends_is_not_read(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "is not a regular file" in failure_of(["check", "--secrets", "/dev/zero"], capsys)

@@ -103,10 +103,13 @@ class DiskSync:
 
     def _work(self) -> None:
         try:
-            while self._sync_once():
+            more = True
+            while more:
+                # before the first sync too: what a short run asks for is served by one
                 self._looks_again = True
                 self._hurry.wait(self._seconds_between)
                 self._looks_again = False
+                more = self._sync_once()
         finally:
             os.close(self._descriptor)
             _unfinished.discard(threading.current_thread())

@@ -29,7 +29,7 @@ def stand_at(eyes: Eyes, gate: str) -> Standing:
             return standing
         before = len(facts_of(session, e.Resumed))
         session.step()
-        eyes.until(lambda before=before: len(facts_of(session, e.Resumed)) > before)  # type: ignore[misc]
+        eyes.until(lambda before=before: len(facts_of(session, e.Resumed)) > before)  # type: ignore[misc]  # a default binds it
     raise AssertionError(f"it never stood at {gate}")
 
 

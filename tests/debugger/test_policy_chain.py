@@ -109,7 +109,7 @@ def test_calls_of_an_edited_answer_pass_the_rules_too(path: Path, tmp_path: Path
                 break
             before = len(facts_of(session, e.Resumed))
             session.step()
-            eyes.until(lambda before=before: len(facts_of(session, e.Resumed)) > before)  # type: ignore[misc]
+            eyes.until(lambda before=before: len(facts_of(session, e.Resumed)) > before)  # type: ignore[misc]  # a default binds it
         session.edit_answer("root", standing.seen, Message.assistant("", [LOUD]))
         session.resume()
         eyes.until_ended()

@@ -111,5 +111,5 @@ def test_live_and_recorded_timelines_are_the_same(
         assert recorded.events == session.events
         assert recorded.status().state == session.status().state
         assert recorded.status().usage == session.status().usage
-        assert not [row for row in dump(session.timeline)["rows"] if "ToolReturned" in row.detail]  # type: ignore[attr-defined]
+        assert not [row for row in dump(session.timeline)["rows"] if "ToolReturned" in row.detail]  # type: ignore[attr-defined]  # a row of `dump` is a plain record
         assert_sound(session)

@@ -198,7 +198,7 @@ def test_a_file_that_cant_be_shown_is_one_line(tmp_path: Path) -> None:
     """IPython prints what the exception gives it in place of a traceback."""
     with pytest.raises(UserError) as caught:
         view(tmp_path / "missing.jsonl")
-    lines = caught.value._render_traceback_()  # type: ignore[attr-defined]
+    lines = caught.value._render_traceback_()  # type: ignore[attr-defined]  # the hook that view sets
     assert len(lines) == 1
     assert "missing.jsonl" in lines[0]
 

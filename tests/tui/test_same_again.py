@@ -79,7 +79,7 @@ async def test_what_stands_at_a_gate_is_changed(tmp_path: Path) -> None:
         assert "nothing stands here" in text_of(app, "#keys")
         await pilot.press("p", "a")
         for place, typed in (("root/1.1.result", "!"), ("root/2.request", "Hi"), ("root/2.response", "?")):
-            await until(pilot, lambda place=place: [one.paused_at for one in session.timeline.paused] == [place], place)  # type: ignore[misc]
+            await until(pilot, lambda place=place: [one.paused_at for one in session.timeline.paused] == [place], place)  # type: ignore[misc]  # a default binds it
             await pilot.press("W")
             await until(pilot, lambda: isinstance(app.screen, AnswerScreen))
             await pilot.press(*typed, "ctrl+s")
